@@ -1,0 +1,156 @@
+"""Sums and products in canonical form.
+
+sympy expands and collects polynomials whose symbols stand for the parts that are no polynomials
+(names, quotients, alignments, extremes). Nothing is parsed from text, and the result is built
+from our own tree again.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import sympy
+
+from ullage.expr.simplify import fold
+from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, children, rebuild
+
+
+def canonical(node: Expr) -> Expr:
+    """The expression with every sum and product expanded and collected, innermost first."""
+    parts = children(node)
+    if parts:
+        node = rebuild(node, tuple(canonical(part) for part in parts))
+    if isinstance(node, Binary) and node.operator in ("+", "-", "*"):
+        return fold(_collected(node))
+    return fold(node)
+
+
+def additive_terms(node: Expr) -> list[Expr]:
+    """The terms of a sum: `a - b + c` gives a, -1 * b, c."""
+    match node:
+        case Binary("+", left, right):
+            return additive_terms(left) + additive_terms(right)
+        case Binary("-", left, right):
+            return additive_terms(left) + [negated(term) for term in additive_terms(right)]
+        case _:
+            return [node]
+
+
+def negated(node: Expr) -> Expr:
+    """-1 times a term."""
+    match node:
+        case Integer(value=value):
+            return Integer(-value)
+        case Binary("*", Integer(value=value), right):
+            return right if value == -1 else Binary("*", Integer(-value), right)
+        case _:
+            return Binary("*", Integer(-1), node)
+
+
+def distribute(node: Expr) -> Expr:
+    """Move sums inside extremes and conditionals: `x + min(a, b)` to `min(x + a, x + b)`."""
+    parts = children(node)
+    if parts:
+        node = rebuild(node, tuple(distribute(part) for part in parts))
+    if not isinstance(node, Binary) or node.operator not in ("+", "-"):
+        return node
+    terms = additive_terms(node)
+    for position, term in enumerate(terms):
+        rest = terms[:position] + terms[position + 1 :]
+        match term:
+            case Call("min" | "max" as extreme, arguments) if len(arguments) > 1:
+                moved = tuple(distribute(canonical(_sum([*rest, each]))) for each in arguments)
+                return fold(Call(extreme, moved))
+            case Conditional(condition, then, otherwise):
+                first, second = (
+                    distribute(canonical(_sum([*rest, each]))) for each in (then, otherwise)
+                )
+                return fold(Conditional(condition, first, second))
+    return canonical(node)
+
+
+def linear_in(node: Expr, name: Expr) -> tuple[Expr, Expr] | None:
+    """(a, b) with node = a * name + b and neither containing name; None if there are none."""
+    slope: list[Expr] = []
+    offset: list[Expr] = []
+    for term in additive_terms(canonical(node)):
+        factors = _factors(term)
+        if name in factors:
+            factors.remove(name)
+            slope.append(functools.reduce(lambda a, b: Binary("*", a, b), factors, Integer(1)))
+        else:
+            offset.append(term)
+    if any(_contains(part, name) for part in (*slope, *offset)):
+        return None
+    return fold(_sum(slope)), fold(_sum(offset))
+
+
+def _factors(term: Expr) -> list[Expr]:
+    if isinstance(term, Binary) and term.operator == "*":
+        return _factors(term.left) + _factors(term.right)
+    return [term]
+
+
+def _contains(node: Expr, part: Expr) -> bool:
+    return node == part or any(_contains(child, part) for child in children(node))
+
+
+def _sum(terms: list[Expr]) -> Expr:
+    if not terms:
+        return Integer(0)
+    return functools.reduce(_plus, terms)
+
+
+def _plus(left: Expr, right: Expr) -> Expr:
+    match right:
+        case Integer(value=value) if value < 0:
+            return Binary("-", left, Integer(-value))
+        case Binary("*", Integer(value=value), rest) if value < 0:
+            return Binary("-", left, rest if value == -1 else Binary("*", Integer(-value), rest))
+        case _:
+            return Binary("+", left, right)
+
+
+def _collected(node: Expr) -> Expr:
+    atoms: dict[sympy.Symbol, Expr] = {}
+    polynomial = _to_sympy(node, atoms)
+    expanded = sympy.expand(polynomial)
+    symbols = sorted(atoms, key=lambda symbol: int(symbol.name[1:]))
+    if not symbols:
+        return Integer(int(expanded))
+    terms = sympy.Poly(expanded, *symbols).terms()
+    positive = [item for item in terms if int(item[1]) > 0]
+    negative = [item for item in terms if int(item[1]) < 0]
+    return _sum(
+        [
+            _monomial(int(coefficient), powers, [atoms[symbol] for symbol in symbols])
+            for powers, coefficient in positive + negative
+        ]
+    )
+
+
+def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> Expr:
+    factors = [atom for atom, power in zip(atoms, powers, strict=True) for _ in range(power)]
+    if not factors:
+        return Integer(coefficient)
+    product = functools.reduce(lambda a, b: Binary("*", a, b), factors)
+    return product if coefficient == 1 else Binary("*", Integer(coefficient), product)
+
+
+def _to_sympy(node: Expr, atoms: dict[sympy.Symbol, Expr]) -> sympy.Expr:
+    match node:
+        case Integer(value=value):
+            return sympy.Integer(value)
+        case Binary("+", left, right):
+            return _to_sympy(left, atoms) + _to_sympy(right, atoms)
+        case Binary("-", left, right):
+            return _to_sympy(left, atoms) - _to_sympy(right, atoms)
+        case Binary("*", left, right):
+            return _to_sympy(left, atoms) * _to_sympy(right, atoms)
+        case _:
+            for symbol, atom in atoms.items():
+                if atom == node:
+                    return symbol
+            symbol = sympy.Symbol(f"t{len(atoms)}", integer=True)
+            atoms[symbol] = node
+            return symbol

@@ -1,0 +1,172 @@
+"""Eliminates live variables: the largest extent of one mode as a formula in parameters.
+
+Variables go in reverse order of declaration, since a range may use earlier ones. A variable in
+which the extent grows is replaced by its smallest upper bound, one in which it falls by its
+largest lower bound; which of the two holds is found by looking for a proof. An extent that goes
+both ways is split: the maximum of several terms is the maximum of their maxima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ullage.bound.canonical import canonical, distribute
+from ullage.bound.capacities import Elimination
+from ullage.bound.problem import Live, ModeProblem
+from ullage.bound.relations import Relation, from_condition, isolate, relations_of
+from ullage.bound.search import Oracle, Search
+from ullage.bound.steps import Step
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    Call,
+    Conditional,
+    Expr,
+    conjunction,
+    free_names,
+    negation,
+    substitute,
+)
+
+
+class NoMaximum(Exception):
+    """No direction of a live variable could be proved; the maximum is not known."""
+
+    def __init__(self, live: Live, extent: Expr) -> None:
+        super().__init__(live.name)
+        self.live = live
+        self.extent = extent
+
+
+class Unbounded(Exception):
+    """A live variable has no bound in the direction in which the extent grows."""
+
+    def __init__(self, live: Live) -> None:
+        super().__init__(live.name)
+        self.live = live
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The largest value of one branch of an extent, with where it is and why it is."""
+
+    condition: Expr
+    formula: Expr
+    witness: dict[str, Expr]
+    eliminations: tuple[Elimination, ...]
+    sound: Step
+
+
+@dataclass
+class Eliminator:
+    """Finds the peaks of the extents of one mode."""
+
+    mode: ModeProblem
+    oracle: Oracle
+
+    def __post_init__(self) -> None:
+        self.relations = relations_of(self.mode)
+        self.given = (self.mode.guard, *(relation.claim for relation in self.relations))
+        self.search = Search(self.oracle, self.given)
+
+    def peaks(self, extent: Expr) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
+        """Every branch of the extent: its case conditions, its extent, and its peak."""
+        return self._peaks(distribute(canonical(extent)), self.relations, ())
+
+    def _peaks(
+        self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]
+    ) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
+        try:
+            return [(cases, extent, self._peak(extent, relations, cases))]
+        except NoMaximum:
+            match extent:
+                case Call("max", arguments) if len(arguments) > 1:
+                    return [
+                        found
+                        for argument in arguments
+                        for found in self._peaks(argument, relations, cases)
+                    ]
+                case Conditional(condition, then, otherwise) if self._is_live(condition):
+                    return self._by_case(condition, then, otherwise, relations, cases)
+            raise
+
+    def _by_case(
+        self,
+        condition: Expr,
+        then: Expr,
+        otherwise: Expr,
+        relations: tuple[Relation, ...],
+        cases: tuple[Expr, ...],
+    ) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
+        found: list[tuple[tuple[Expr, ...], Expr, Peak]] = []
+        for case, extent in ((condition, then), (negation(condition), otherwise)):
+            more = from_condition(case)
+            if more is None:
+                raise NoMaximum(self.mode.live[0], Conditional(condition, then, otherwise))
+            found.extend(self._peaks(extent, (*relations, *more), (*cases, case)))
+        return found
+
+    def _is_live(self, node: Expr) -> bool:
+        return bool(free_names(node) & {live.name for live in self.mode.live})
+
+    def _peak(
+        self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]
+    ) -> Peak:
+        search = self.search if not cases else Search(self.oracle, (*self.given, *cases))
+        current, left = extent, relations
+        chain: list[Step] = []
+        eliminations: list[Elimination] = []
+        for live in reversed(self.mode.live):
+            interval = isolate(live.name, left, self.oracle, (self.mode.guard,))
+            left = interval.rest
+            value, step = self._choose(live, current, interval.lows, interval.highs, search)
+            chain.append(step)
+            tidy = distribute(canonical(step.right))
+            chain.append(self._prove(search, step.right, tidy, live))
+            current = tidy
+            eliminations.append(Elimination(live.name, value, current))
+        witness = self._back_substitute(eliminations)
+        condition = conjunction(*(relation.claim for relation in left))
+        return Peak(condition, current, witness, tuple(eliminations), chained(extent, chain))
+
+    def _choose(
+        self,
+        live: Live,
+        extent: Expr,
+        lows: tuple[Expr, ...],
+        highs: tuple[Expr, ...],
+        search: Search,
+    ) -> tuple[Expr, Step]:
+        """The end of the range at which the extent is largest, with the proof that it is."""
+        if not lows or not highs:
+            raise Unbounded(live)
+        low = fold(Call("max", lows)) if len(lows) > 1 else lows[0]
+        high = fold(Call("min", highs)) if len(highs) > 1 else highs[0]
+        if live.name not in free_names(extent):
+            return low, Step("same", extent, extent)
+        for value in (high, low):
+            replaced = substitute(extent, {live.name: value})
+            step = search.at_most(extent, replaced)
+            if step is not None:
+                return value, step
+        raise NoMaximum(live, extent)
+
+    def _prove(self, search: Search, left: Expr, right: Expr, live: Live) -> Step:
+        step = search.at_most(left, right)
+        if step is None:
+            raise NoMaximum(live, left)
+        return step
+
+    def _back_substitute(self, eliminations: list[Elimination]) -> dict[str, Expr]:
+        witness: dict[str, Expr] = {}
+        for elimination in reversed(eliminations):
+            value = substitute(elimination.value, witness)
+            witness[elimination.variable] = distribute(canonical(value))
+        return witness
+
+
+def chained(start: Expr, steps: list[Step]) -> Step:
+    """The steps as one claim, without the trivial ones."""
+    real = [step for step in steps if step.rule != "same"]
+    if not real:
+        return Step("same", start, start)
+    return real[0] if len(real) == 1 else Step("chain", start, real[-1].right, tuple(real))

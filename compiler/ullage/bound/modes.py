@@ -1,0 +1,226 @@
+"""Composes a mode with its pipeline: extents over live variables and parameters only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ullage.bound.problem import Live, ModeProblem, Stage
+from ullage.bound.sums import Totals
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Binary,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Name,
+    Over,
+    conjunction,
+    disjunction,
+    free_names,
+    negation,
+    substitute,
+    transform,
+)
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Mode, PipelineEntry, Runner, Slot, Transform
+
+ForWorker = Callable[[Expr], Expr]
+Axes = dict[str, Expr]
+
+
+def compose(
+    resolved: ResolvedSpec, mode: Mode, runner: Runner, rewrite: ForWorker, exists: Expr
+) -> ModeProblem:
+    """`mode` as `runner` loads it on one worker; `exists` is where that worker does."""
+    composer = _Composer(resolved, rewrite)
+    guard = fold(conjunction(rewrite(mode.when), exists))
+    axes, stages = composer.pipeline(mode, None)
+    live_values = composer.live_of(mode)
+    extents = dict(axes)
+    for slot in loaded_slots(resolved, runner, mode):
+        for position, dimension in enumerate(slot.shape):
+            if not needs_own_capacity(resolved, dimension):
+                continue
+            value = substitute(rewrite(dimension), {**live_values, **axes})
+            extents[f"{slot.name}.{position}"] = fold(composer.totals_of(mode).sum_free(value))
+    return ModeProblem(
+        mode.name,
+        guard,
+        tuple(composer.live),
+        tuple(composer.where),
+        extents,
+        tuple(stages),
+        mode.place,
+    )
+
+
+def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slot]:
+    """The slots of the runner that a batch of this mode loads."""
+    labels = {mode.name, *mode.families}
+    return [
+        slot
+        for slot in resolved.spec.slots
+        if slot.name in runner.slots and (not slot.modes or labels & set(slot.modes))
+    ]
+
+
+def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
+    """Whether a dimension follows neither from parameters alone nor from a single axis."""
+    axes = {axis.name for axis in resolved.spec.axes}
+    known = axes | set(resolved.kinds) | {"worker"}
+    names = free_names(dimension)
+    if not names <= known or any(isinstance(part, Over) for part in _parts(dimension)):
+        return True
+    return bool(names & axes) and not (isinstance(dimension, Name) and dimension.name in axes)
+
+
+def _parts(node: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    transform(node, lambda part: found.append(part) or part)
+    return found
+
+
+@dataclass
+class _Composer:
+    """Collects the live variables that one mode brings, its own and those of other ranks."""
+
+    resolved: ResolvedSpec
+    rewrite: ForWorker
+    live: list[Live] = field(default_factory=list)
+    where: list[Expr] = field(default_factory=list)
+    totals: dict[tuple[str, str], Totals] = field(default_factory=dict)
+    values: dict[tuple[str, str], Axes] = field(default_factory=dict)
+
+    def live_of(self, mode: Mode, origin: str = "", guard: Expr = TRUE) -> Axes:
+        """Declares the live variables of `mode` once; a peer's get the name of its mode."""
+        key = (mode.name, origin)
+        if key not in self.values:
+            self._declare(mode, origin, guard)
+        return self.values[key]
+
+    def totals_of(self, mode: Mode, origin: str = "") -> Totals:
+        """The totals over requests of a mode's per-request variables."""
+        self.live_of(mode, origin)
+        return self.totals[(mode.name, origin)]
+
+    def _declare(self, mode: Mode, origin: str, guard: Expr) -> None:
+        suffix = f"@{origin}" if origin else ""
+        named: Axes = {each.name: Name(each.name + suffix) for each in mode.live}
+        self.values[(mode.name, origin)] = named
+        totals = Totals(suffix, guard)
+        self.totals[(mode.name, origin)] = totals
+        for each in mode.live:
+            low = substitute(self.rewrite(each.range.low), named)
+            high = substitute(self.rewrite(each.range.high), named)
+            if each.per is not None:
+                totals.declare(each, low, high, named[each.per])
+                continue
+            label = f"{each.name} of another rank in {mode.name}" if origin else each.name
+            variable = Live(
+                each.name + suffix, fold(low), fold(high), guard, origin or "own", label, each.place
+            )
+            self.live.append(variable)
+        for condition in mode.where:
+            relation = totals.sum_free(substitute(self.rewrite(condition), named))
+            self.where.append(fold(disjunction(negation(guard), relation)))
+        self.live.extend(totals.live)
+        self.where.extend(totals.where)
+
+    def pipeline(
+        self, mode: Mode, until: str | None, origin: str = ""
+    ) -> tuple[Axes, list[Stage]]:
+        """The axes of a mode after its pipeline, or before the collective of group `until`."""
+        named = self.live_of(mode, origin)
+        totals = self.totals_of(mode, origin)
+        axes: Axes = {
+            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
+            for name, value in mode.axes
+        }
+        stages = [Stage(None, TRUE, dict(axes), mode.place)]
+        for entry in mode.pipeline:
+            step = self._transform(entry.transform)
+            if until is not None and step.collective and step.collective.group == until:
+                break
+            guard = self.rewrite(step.when)
+            axes = self._apply(mode, step, entry, axes, named, guard)
+            stages.append(Stage(step.name, guard, dict(axes), entry.place))
+        return axes, stages
+
+    def _transform(self, name: str) -> Transform:
+        return next(each for each in self.resolved.spec.transforms if each.name == name)
+
+    def _apply(
+        self,
+        mode: Mode,
+        step: Transform,
+        entry: PipelineEntry,
+        axes: Axes,
+        named: Axes,
+        guard: Expr,
+    ) -> Axes:
+        new = self._assigned(step, entry, axes, named, mode)
+        return {
+            name: fold(Conditional(guard, new[name], old)) if name in new else old
+            for name, old in axes.items()
+        }
+
+    def _assigned(
+        self, step: Transform, entry: PipelineEntry, axes: Axes, named: Axes, mode: Mode
+    ) -> Axes:
+        arguments = {
+            name: substitute(self.rewrite(value), named) for name, value in entry.arguments
+        }
+        local: Axes = {**axes, **arguments}
+        peers = self._peers(step, mode, arguments)
+        for name, value in step.let:
+            local[name] = self._over_ranks(self.rewrite(value), local, peers)
+        return {
+            name: self._over_ranks(self.rewrite(value), local, peers)
+            for name, value in step.assigns
+        }
+
+    def _peers(self, step: Transform, mode: Mode, arguments: Axes) -> list[tuple[Expr, Axes]]:
+        """The axes that other ranks bring to the same collective, each with its guard."""
+        if step.collective is None:
+            return []
+        found: list[tuple[Expr, Axes]] = []
+        for name in mode.peers or (mode.name,):
+            peer = next(each for each in self.resolved.spec.modes if each.name == name)
+            guard = fold(conjunction(self.rewrite(peer.when), self._several_ranks()))
+            if guard != FALSE:
+                self.live_of(peer, name, guard)
+                axes, _ = self.pipeline(peer, step.collective.group, origin=name)
+                found.append((guard, {**axes, **arguments}))
+        return found
+
+    def _several_ranks(self) -> Expr:
+        count = self.resolved.spec.rank_count
+        return TRUE if count is None else Comparison("<", Integer(1), self.rewrite(count))
+
+    def _over_ranks(self, value: Expr, local: Axes, peers: list[tuple[Expr, Axes]]) -> Expr:
+        def expand(node: Expr) -> Expr:
+            if not isinstance(node, Over) or node.aggregate == "sum_requests":
+                return node
+            own = substitute(node.operand, local)
+            others = [
+                fold(Conditional(guard, substitute(node.operand, {**local, **axes}), Integer(0)))
+                for guard, axes in peers
+            ]
+            if node.aggregate == "max_ranks":
+                return Call("max", (own, *others)) if others else own
+            return self._sum_over_ranks(own, others)
+
+        return fold(substitute(transform(value, expand), local))
+
+    def _sum_over_ranks(self, own: Expr, others: list[Expr]) -> Expr:
+        count = self.resolved.spec.rank_count
+        if count is None or not others:
+            return own
+        largest = others[0] if len(others) == 1 else Call("max", tuple(others))
+        rest = Binary("-", self.rewrite(count), Integer(1))
+        return Binary("+", own, Binary("*", rest, largest))

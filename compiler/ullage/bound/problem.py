@@ -1,0 +1,119 @@
+"""The legal domain and the modes of each runner, specialised to one worker at a time.
+
+`worker` is a constant here: a per-worker parameter or a definition that depends on the worker has
+become one name for each worker (`max_total_tokens_draft`). Every mode is composed with its
+pipeline, so that its extents are expressions over live variables and parameters only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ullage.expr.tree import Expr
+from ullage.place import Place
+from ullage.spec.model import ParameterType
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One resolved parameter; `low` and `high` bound its value, or each element of a list."""
+
+    name: str
+    type: ParameterType
+    low: Expr | None
+    high: Expr | None
+    guard: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name for an expression over parameters, meaningful where `guard` holds."""
+
+    name: str
+    kind: Literal["int", "bool", "list"]
+    value: Expr
+    guard: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What every legal configuration satisfies."""
+
+    that: Expr
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """All legal resolved configurations; definitions in dependency order."""
+
+    variables: tuple[Variable, ...]
+    definitions: tuple[Definition, ...]
+    constraints: tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A live variable, bounded by expressions over earlier ones and parameters.
+
+    `origin` tells an own variable from one of another rank, and from the total of a per-request
+    variable; `label` is how a person would name it. The range holds where `guard` does: another
+    rank can be in one of its modes only where that mode and a second rank exist.
+    """
+
+    name: str
+    low: Expr
+    high: Expr
+    guard: Expr
+    origin: str
+    label: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The axes after one transform of the pipeline (or before the first, `transform` None)."""
+
+    transform: str | None
+    guard: Expr
+    extents: Mapping[str, Expr]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ModeProblem:
+    """One mode of one runner and worker: legal live batches, and the extents that they load."""
+
+    name: str
+    guard: Expr
+    live: tuple[Live, ...]
+    where: tuple[Expr, ...]
+    extents: Mapping[str, Expr]
+    stages: tuple[Stage, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerProblem:
+    """One runner of one worker. `targets` are what needs a capacity: axes and slot extents."""
+
+    name: str
+    runner: str
+    worker: str
+    guard: Expr
+    modes: tuple[ModeProblem, ...]
+    targets: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What the deriver and the checker work on: a domain and its runners."""
+
+    domain: Domain
+    runners: tuple[RunnerProblem, ...]

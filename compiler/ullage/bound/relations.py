@@ -1,0 +1,202 @@
+"""The relations that a live batch satisfies, and how they bound one variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ullage.bound.canonical import additive_terms, canonical, linear_in, negated
+from ullage.bound.problem import ModeProblem
+from ullage.bound.search import Oracle, Search
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    TRUE,
+    Binary,
+    Call,
+    Comparison,
+    Expr,
+    Integer,
+    Logical,
+    Name,
+    Not,
+    disjunction,
+    free_names,
+    negation,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`left <= right` wherever `guard` holds."""
+
+    left: Expr
+    right: Expr
+    guard: Expr = TRUE
+
+    @property
+    def claim(self) -> Expr:
+        """The relation as a boolean expression."""
+        return fold(disjunction(negation(self.guard), Comparison("<=", self.left, self.right)))
+
+    def mentions(self, name: str) -> bool:
+        """Whether the variable takes part."""
+        return name in free_names(self.left) | free_names(self.right)
+
+
+class NotLinear(Exception):
+    """A relation from which no bound on the variable can be read."""
+
+    def __init__(self, relation: Relation, variable: str) -> None:
+        super().__init__(variable)
+        self.relation = relation
+        self.variable = variable
+
+
+def relations_of(mode: ModeProblem) -> tuple[Relation, ...]:
+    """The ranges of the live variables, then the couplings of `where`."""
+    found: list[Relation] = []
+    for live in mode.live:
+        found.append(Relation(live.low, Name(live.name), live.guard))
+        found.append(Relation(Name(live.name), live.high, live.guard))
+    for condition in mode.where:
+        found.extend(_from_condition(condition, TRUE))
+    return tuple(found)
+
+
+def from_condition(condition: Expr) -> tuple[Relation, ...] | None:
+    """The relations of a conjunction of comparisons, or None where it is of another form."""
+    try:
+        return tuple(_from_condition(condition, TRUE))
+    except NotLinear:
+        return None
+
+
+def _from_condition(condition: Expr, guard: Expr) -> list[Relation]:
+    match condition:
+        case Logical("and", operands):
+            return [part for operand in operands for part in _from_condition(operand, guard)]
+        case Logical("or", (first, *others)) if others:
+            unless = disjunction(*(part for part in (first, *others) if not _is_relation(part)))
+            relations = [part for part in (first, *others) if _is_relation(part)]
+            if len(relations) == 1:
+                return _from_condition(relations[0], negation(unless))
+        case Comparison(operator, left, right):
+            return _from_comparison(operator, left, right, guard)
+        case Not(Comparison(operator, left, right)):
+            opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
+            if operator in opposite:
+                return _from_comparison(opposite[operator], left, right, guard)
+    raise NotLinear(Relation(Integer(0), Integer(0), condition), "")
+
+
+def _is_relation(node: Expr) -> bool:
+    return isinstance(node, Comparison) and node.operator in ("<", "<=", ">", ">=", "==")
+
+
+def _from_comparison(operator: str, left: Expr, right: Expr, guard: Expr) -> list[Relation]:
+    one = Integer(1)
+    match operator:
+        case "<=":
+            return [Relation(left, right, guard)]
+        case "<":
+            return [Relation(fold(Binary("+", left, one)), right, guard)]
+        case ">=":
+            return [Relation(right, left, guard)]
+        case ">":
+            return [Relation(fold(Binary("+", right, one)), left, guard)]
+        case "==":
+            return [Relation(left, right, guard), Relation(right, left, guard)]
+        case _:
+            raise NotLinear(Relation(left, right, guard), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The lower and upper bounds of one variable by earlier ones, and what is left without it."""
+
+    lows: tuple[Expr, ...]
+    highs: tuple[Expr, ...]
+    rest: tuple[Relation, ...]
+
+    @property
+    def low(self) -> Expr:
+        """The largest lower bound."""
+        return fold(Call("max", self.lows)) if len(self.lows) > 1 else self.lows[0]
+
+    @property
+    def high(self) -> Expr:
+        """The smallest upper bound."""
+        return fold(Call("min", self.highs)) if len(self.highs) > 1 else self.highs[0]
+
+
+def isolate(
+    name: str, relations: tuple[Relation, ...], oracle: Oracle, given: tuple[Expr, ...]
+) -> Interval:
+    """Read the bounds of `name` off the relations, and project them onto the other variables.
+
+    Raises:
+        NotLinear: a relation holds the variable in a form that gives no bound.
+    """
+    lows: list[Expr] = []
+    highs: list[Expr] = []
+    rest: list[Relation] = []
+    guards: list[Expr] = []
+    for relation in relations:
+        if not relation.mentions(name):
+            rest.append(relation)
+            continue
+        side, bound = _solve(name, relation, Search(oracle, given))
+        (lows if side == "low" else highs).append(bound)
+        guards.append(relation.guard)
+    guard = guards[0] if guards else TRUE
+    known = (*given, *(relation.claim for relation in rest))
+    kept_lows = _without_dominated(lows, oracle, known, largest=True)
+    kept_highs = _without_dominated(highs, oracle, known, largest=False)
+    for low in kept_lows:
+        for high in kept_highs:
+            projected = Relation(low, high, guard)
+            if not oracle(projected.claim, known):
+                rest.append(projected)
+    return Interval(kept_lows, kept_highs, tuple(rest))
+
+
+def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
+    """`left <= right` as a bound of `name`: right - left = slope * name + offset >= 0."""
+    parts = linear_in(Binary("-", relation.right, relation.left), Name(name))
+    if parts is None:
+        raise NotLinear(relation, name)
+    slope, offset = parts
+    if search.at_least(slope, 1):
+        opposite = _minus(offset)
+        low = opposite if slope == Integer(1) else Call("cdiv", (opposite, slope))
+        return "low", canonical(low)
+    opposite_slope = _minus(slope)
+    if search.at_least(opposite_slope, 1):
+        high = offset if opposite_slope == Integer(1) else Binary("//", offset, opposite_slope)
+        return "high", canonical(high)
+    raise NotLinear(relation, name)
+
+
+def _minus(node: Expr) -> Expr:
+    result: Expr = Integer(0)
+    for term in additive_terms(node):
+        result = Binary("+", result, negated(term))
+    return canonical(result)
+
+
+def _without_dominated(
+    bounds: list[Expr], oracle: Oracle, given: tuple[Expr, ...], *, largest: bool
+) -> tuple[Expr, ...]:
+    kept: list[Expr] = []
+    for bound in dict.fromkeys(bounds):
+        if any(_implied(bound, other, oracle, given, largest) for other in kept):
+            continue
+        kept = [other for other in kept if not _implied(other, bound, oracle, given, largest)]
+        kept.append(bound)
+    return tuple(kept)
+
+
+def _implied(
+    weaker: Expr, stronger: Expr, oracle: Oracle, given: tuple[Expr, ...], largest: bool
+) -> bool:
+    left, right = (weaker, stronger) if largest else (stronger, weaker)
+    return oracle(Comparison("<=", left, right), given)

@@ -1,0 +1,306 @@
+"""Looks for a proof of `left <= right` by the shape of the two sides.
+
+The search only proposes steps; `ullage.prove.checker` decides whether they hold. Where the shapes
+give no rule, the claim itself is put to an oracle and becomes a leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ullage.bound.steps import RuleName, Step
+from ullage.expr.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Name,
+    children,
+    negation,
+)
+
+Oracle = Callable[[Expr, tuple[Expr, ...]], bool]
+
+DEPTH_LIMIT = 48
+
+
+@dataclass
+class Search:
+    """Proposes proofs under fixed assumptions; remembers what it tried.
+
+    `unfold` gives the value of a definition by name, for claims that need to see through it.
+    """
+
+    oracle: Oracle
+    given: tuple[Expr, ...]
+    unfold: dict[str, Expr] = field(default_factory=dict)
+    tried: dict[tuple[Expr, Expr], Step | None] = field(default_factory=dict)
+
+    def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
+        """A proposed proof of `left <= right`, or None."""
+        if left == right:
+            return Step("same", left, right)
+        if depth > DEPTH_LIMIT:
+            return None
+        key = (left, right)
+        if key not in self.tried:
+            self.tried[key] = None  # a claim never rests on itself
+            self.tried[key] = self._by_shape(left, right, depth + 1) or self._leaf(left, right)
+        return self.tried[key]
+
+    def non_negative(self, operand: Expr) -> bool:
+        """Whether `operand` is never below zero."""
+        return self.at_least(operand, 0)
+
+    def at_least(self, operand: Expr, bound: int) -> bool:
+        """Whether `operand >= bound` holds, by its signs or else by the oracle."""
+        match operand:
+            case Integer(value=value):
+                return value >= bound
+            case Call("max", arguments) if len(arguments) > 1:
+                if any(self.at_least(argument, bound) for argument in arguments):
+                    return True
+            case Call("min", arguments) if len(arguments) > 1:
+                return all(self.at_least(argument, bound) for argument in arguments)
+            case Call("align_up", (inner, _)):
+                return self.at_least(inner, bound)
+            case Binary("*", left, right) | Binary("+", left, right):
+                if self.at_least(left, bound) and self.at_least(right, max(bound, 0)):
+                    return True
+            case Conditional(condition, then, otherwise):
+                return self._under(condition).at_least(then, bound) and self._under(
+                    negation(condition)
+                ).at_least(otherwise, bound)
+            case _:
+                pass
+        return self.oracle(Comparison("<=", Integer(bound), operand), self.given)
+
+    def _leaf(self, left: Expr, right: Expr) -> Step | None:
+        if self.oracle(Comparison("<=", left, right), self.given):
+            return Step("leaf", left, right)
+        return None
+
+    def _under(self, condition: Expr) -> Search:
+        return Search(self.oracle, (*self.given, condition), self.unfold)
+
+    def _by_shape(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        attempts = (
+            self._congruence,
+            self._split_left,
+            self._split_right,
+            self._choose_right,
+            self._choose_left,
+            self._special,
+            self._unfold,
+        )
+        for attempt in attempts:
+            step = attempt(left, right, depth)
+            if step is not None:
+                return step
+        return None
+
+    # Same operator on both sides
+
+    def _congruence(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        parts = self._premises_of_congruence(left, right)
+        if parts is None:
+            return None
+        return self._from("monotone", left, right, parts, depth)
+
+    def _premises_of_congruence(
+        self, left: Expr, right: Expr
+    ) -> tuple[tuple[Expr, Expr], ...] | None:
+        match left, right:
+            case Binary("+", a, b), Binary("+", c, d):
+                return ((a, c), (b, d))
+            case Binary("-", a, b), Binary("-", c, d):
+                return ((a, c), (d, b))
+            case Binary("*", a, b), Binary("*", c, d) if self._all_non_negative(a, b):
+                return ((a, c), (b, d))
+            case Binary("//", a, b), Binary("//", c, d) if self._quotient_shrinks(c, b, d):
+                return ((a, c), (d, b))
+            case Call("align_up", (a, b)), Call("align_up", (c, d)) if b == d:
+                return ((a, c),)
+            case Call("cdiv", (a, b)), Call("cdiv", (c, d)) if self._quotient_shrinks(c, b, d):
+                return ((a, c), (d, b))
+            case Call("next_in", (a, b)), Call("next_in", (c, d)) if b == d:
+                return ((a, c),)
+            case Call(f, xs), Call(g, ys) if (
+                f == g and f in ("min", "max") and len(xs) == len(ys) > 1
+            ):
+                return tuple(zip(xs, ys, strict=True))
+            case _:
+                return None
+
+    def _all_non_negative(self, *operands: Expr) -> bool:
+        return all(self.non_negative(operand) for operand in operands)
+
+    def _quotient_shrinks(self, numerator: Expr, left: Expr, right: Expr) -> bool:
+        if not self.at_least(right, 1):
+            return False
+        return left == right or self.non_negative(numerator)
+
+    def _from(
+        self,
+        rule: RuleName,
+        left: Expr,
+        right: Expr,
+        claims: tuple[tuple[Expr, Expr], ...],
+        depth: int,
+    ) -> Step | None:
+        premises: list[Step] = []
+        for smaller, larger in claims:
+            premise = self.at_most(smaller, larger, depth)
+            if premise is None:
+                return None
+            premises.append(premise)
+        return Step(rule, left, right, tuple(premises))
+
+    # Every part of one side must do
+
+    def _split_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        match left:
+            case Call("max", arguments) if len(arguments) > 1:
+                claims = tuple((argument, right) for argument in arguments)
+                return self._from("max_below", left, right, claims, depth)
+            case Conditional(condition, then, otherwise):
+                return self._by_cases(
+                    "cases_left", left, right, condition, (then, right), (otherwise, right), depth
+                )
+            case _:
+                return None
+
+    def _split_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        match right:
+            case Call("min", arguments) if len(arguments) > 1:
+                claims = tuple((left, argument) for argument in arguments)
+                return self._from("below_min", left, right, claims, depth)
+            case Conditional(condition, then, otherwise):
+                return self._by_cases(
+                    "cases_right", left, right, condition, (left, then), (left, otherwise), depth
+                )
+            case _:
+                return None
+
+    def _by_cases(
+        self,
+        rule: RuleName,
+        left: Expr,
+        right: Expr,
+        condition: Expr,
+        when_true: tuple[Expr, Expr],
+        when_false: tuple[Expr, Expr],
+        depth: int,
+    ) -> Step | None:
+        premises: list[Step] = []
+        for case, claim in ((condition, when_true), (negation(condition), when_false)):
+            premise = self._in_case(case, claim, depth)
+            if premise is None:
+                return None
+            premises.append(premise)
+        return Step(rule, left, right, tuple(premises))
+
+    def _in_case(self, case: Expr, claim: tuple[Expr, Expr], depth: int) -> Step | None:
+        if self.oracle(negation(case), self.given):
+            return Step("leaf", *claim)  # the case cannot be: anything follows
+        return self._under(case).at_most(*claim, depth)
+
+    # One part of one side is enough
+
+    def _choose_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        match right:
+            case Call("max", arguments) if len(arguments) > 1:
+                for argument in arguments:
+                    premise = self.at_most(left, argument, depth)
+                    if premise is not None:
+                        return Step("below_max", left, right, (premise,))
+        return None
+
+    def _choose_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        match left:
+            case Call("min", arguments) if len(arguments) > 1:
+                for argument in arguments:
+                    premise = self.at_most(argument, right, depth)
+                    if premise is not None:
+                        return Step("min_below", left, right, (premise,))
+        return None
+
+    # Rules of alignment and quotients
+
+    def _special(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        return (
+            self._align_scales(left, right, depth)
+            or self._shifted_quotient(left, right, depth)
+            or self._above_itself(left, right, depth)
+            or self._quotient_cancels(left, right, depth)
+        )
+
+    def _align_scales(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """align_up(x * w, a) <= align_up(x, a) * w, and on to `right`."""
+        match left:
+            case Call("align_up", (Binary("*", x, w), a)) if self._all_non_negative(w):
+                scaled = Binary("*", Call("align_up", (x, a)), w)
+                rest = self.at_most(scaled, right, depth) if _mentions_align(right) else None
+                if rest is not None:
+                    first = Step("align_scales", left, scaled)
+                    return Step("chain", left, right, (first, rest))
+        return None
+
+    def _shifted_quotient(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """a + (s - a) // p grows with a."""
+        match left, right:
+            case (
+                Binary("+", a, Binary("//", Binary("-", s, a2), p)),
+                Binary("+", b, Binary("//", Binary("-", t, b2), q)),
+            ) if a == a2 and b == b2 and s == t and p == q and self.at_least(p, 1):
+                return self._from("shifted_quotient", left, right, ((a, b),), depth)
+        return None
+
+    def _above_itself(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """x <= align_up(x, a)."""
+        match right:
+            case Call("align_up", (inner, alignment)) if self.at_least(alignment, 1):
+                premise = self.at_most(left, inner, depth)
+                if premise is not None:
+                    last = Step("above_itself", inner, right)
+                    return Step("chain", left, right, (premise, last))
+        return None
+
+    def _quotient_cancels(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """x // w <= y when x <= y * w: z3 settles it once x is bounded by the product."""
+        match left:
+            case Binary("//", numerator, divisor) if self.at_least(divisor, 1):
+                product = Binary("*", right, divisor)
+                premise = self.at_most(numerator, product, depth)
+                if premise is not None:
+                    quotient = Binary("//", product, divisor)
+                    first = Step(
+                        "monotone",
+                        left,
+                        quotient,
+                        (premise, Step("same", divisor, divisor)),
+                    )
+                    return Step("chain", left, right, (first, Step("leaf", quotient, right)))
+        return None
+
+    def _unfold(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        match left, right:
+            case _, Name(name=name) if name in self.unfold:
+                value = self.unfold[name]
+                premise = self.at_most(left, value, depth)
+                return premise and Step("unfold_right", left, right, (premise,))
+            case Name(name=name), _ if name in self.unfold:
+                value = self.unfold[name]
+                premise = self.at_most(value, right, depth)
+                return premise and Step("unfold_left", left, right, (premise,))
+            case _:
+                return None
+
+
+def _mentions_align(node: Expr) -> bool:
+    if isinstance(node, Call) and node.function == "align_up":
+        return True
+    return any(_mentions_align(child) for child in children(node))

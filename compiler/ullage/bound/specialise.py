@@ -1,0 +1,142 @@
+"""From the resolved spec to a problem: one worker at a time, modes composed with their pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from ullage.bound.modes import compose
+from ullage.bound.problem import (
+    Constraint,
+    Definition,
+    Domain,
+    Problem,
+    RunnerProblem,
+    Variable,
+)
+from ullage.expr.kinds import BoolKind, Kind, ListKind
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    FALSE,
+    Enumerant,
+    Expr,
+    Integer,
+    Name,
+    conjunction,
+    disjunction,
+    free_names,
+    negation,
+    substitute,
+)
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Parameter, Runner, Worker
+
+ForWorker = Callable[[Expr], Expr]
+
+
+def worker_name(name: str, worker: str) -> str:
+    """The name of a worker's own parameter or definition."""
+    return f"{name}_{worker}"
+
+
+def for_worker(resolved: ResolvedSpec, worker: str) -> ForWorker:
+    """Rewrites an expression for one worker: `worker` a constant, the worker's names in place."""
+    workers = [each.name for each in resolved.spec.workers]
+    values: dict[str, Expr] = {
+        name: Name(worker_name(name, worker)) for name in resolved.worker_dependent
+    }
+    values["worker"] = Enumerant("worker", worker, workers.index(worker))
+    return lambda expression: fold(substitute(expression, values))
+
+
+def specialise(resolved: ResolvedSpec) -> Problem:
+    """The problem of every runner and worker, over one common domain."""
+    runners = [
+        runner_problem(resolved, runner, worker)
+        for runner in resolved.spec.runners
+        for worker in resolved.spec.workers
+        if worker.name in runner.workers
+    ]
+    return Problem(domain_of(resolved), tuple(runner for runner in runners if runner.modes))
+
+
+def runner_problem(resolved: ResolvedSpec, runner: Runner, worker: Worker) -> RunnerProblem:
+    """One runner of one worker, with the modes that the worker can be in."""
+    rewrite = for_worker(resolved, worker.name)
+    guard = rewrite(worker.when)
+    composed = [
+        compose(resolved, mode, runner, rewrite, guard)
+        for mode in resolved.spec.modes
+        if mode.name in runner.modes
+    ]
+    modes = tuple(mode for mode in composed if mode.guard != FALSE)
+    targets = dict.fromkeys(target for mode in modes for target in mode.extents)
+    name = f"{runner.name}_{worker.name}"
+    return RunnerProblem(
+        name, runner.name, worker.name, guard, modes, tuple(targets), runner.place
+    )
+
+
+def domain_of(resolved: ResolvedSpec) -> Domain:
+    """All parameters, definitions and constraints; one name for each worker where they differ."""
+    variables: list[Variable] = []
+    definitions: list[Definition] = []
+    constraints: list[Constraint] = []
+    for parameter in resolved.spec.parameters:
+        variables.extend(_variables(resolved, parameter))
+    for definition in resolved.spec.definitions:
+        kind = _kind_of(resolved.kinds[definition.name])
+        for name, rewrite, exists in _instances(resolved, (definition.name,)):
+            guard = conjunction(rewrite(definition.when), exists)
+            value = rewrite(definition.value)
+            full_name = definition.name if name is None else worker_name(definition.name, name)
+            definitions.append(Definition(full_name, kind, value, guard, definition.place))
+    for constraint in resolved.spec.constraints:
+        mentioned = tuple(free_names(constraint.that) | free_names(constraint.when))
+        for _, rewrite, exists in _instances(resolved, mentioned):
+            unless = negation(conjunction(rewrite(constraint.when), exists))
+            that = fold(disjunction(unless, rewrite(constraint.that)))
+            constraints.append(Constraint(that, constraint.reason, constraint.place))
+    return Domain(tuple(variables), tuple(definitions), tuple(constraints))
+
+
+def _instances(
+    resolved: ResolvedSpec, names: tuple[str, ...]
+) -> list[tuple[str | None, ForWorker, Expr]]:
+    """The workers that a declaration about `names` stands for; one without a name if all agree."""
+    workers = resolved.spec.workers
+    if not any(name in resolved.worker_dependent or name == "worker" for name in names):
+        return [(None, for_worker(resolved, workers[0].name), conjunction())]
+    rewrites = [(worker, for_worker(resolved, worker.name)) for worker in workers]
+    return [(worker.name, rewrite, rewrite(worker.when)) for worker, rewrite in rewrites]
+
+
+def _variables(resolved: ResolvedSpec, parameter: Parameter) -> list[Variable]:
+    found: list[Variable] = []
+    for name, rewrite, exists in _instances(resolved, (parameter.name,)):
+        low, high = _range(parameter)
+        found.append(
+            Variable(
+                parameter.name if name is None else worker_name(parameter.name, name),
+                parameter.type,
+                None if low is None else rewrite(low),
+                None if high is None else rewrite(high),
+                fold(conjunction(rewrite(parameter.when), exists)),
+                parameter.place,
+            )
+        )
+    return found
+
+
+def _range(parameter: Parameter) -> tuple[Expr | None, Expr | None]:
+    if parameter.type == "enum":
+        return Integer(0), Integer(len(parameter.values) - 1)
+    if parameter.range is None:
+        return None, None
+    return parameter.range.low, parameter.range.high
+
+
+def _kind_of(kind: Kind) -> Literal["int", "bool", "list"]:
+    if isinstance(kind, BoolKind):
+        return "bool"
+    return "list" if isinstance(kind, ListKind) else "int"

@@ -1,0 +1,1 @@
+"""Errors as a designed surface: codes, collected diagnostics and their renderings."""

@@ -1,0 +1,321 @@
+"""Kinds: what an expression may be added to, compared with and divided by.
+
+A literal takes the unit that it meets in a sum, a comparison or a choice, and counts as
+dimensionless in a product or a quotient. A bare name beside `==` or `!=` of an enum is a value of
+that enum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ullage.expr.errors import ExpressionError, did_you_mean
+from ullage.expr.tree import (
+    Binary,
+    Boolean,
+    Call,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Enumerant,
+    Expr,
+    Integer,
+    ListOf,
+    Logical,
+    Name,
+    Not,
+    Over,
+    children,
+    rebuild,
+)
+from ullage.expr.units import NO_UNIT, Unit
+from ullage.place import Place
+
+__all__ = [
+    "BOOLEAN",
+    "LITERAL",
+    "NO_UNIT",
+    "BoolKind",
+    "EnumKind",
+    "ExpressionError",
+    "IntKind",
+    "Kind",
+    "ListKind",
+    "Unit",
+    "enumerant",
+    "infer",
+    "resolve",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class IntKind:
+    """An integer; the unit None is that of a literal, which takes the unit it meets."""
+
+    unit: Unit | None = None
+
+    def __str__(self) -> str:
+        return f"an integer in {_named(self.unit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BoolKind:
+    """True or false."""
+
+    def __str__(self) -> str:
+        return "a boolean"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumKind:
+    """One of the declared values of the enum `name`; a value's code is its position."""
+
+    name: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"a value of `{self.name}`"
+
+
+@dataclass(frozen=True, slots=True)
+class ListKind:
+    """A list of integers of one unit."""
+
+    unit: Unit | None = None
+
+    def __str__(self) -> str:
+        return f"a list in {_named(self.unit)}"
+
+
+Kind = IntKind | BoolKind | EnumKind | ListKind
+
+LITERAL = IntKind(None)
+BOOLEAN = BoolKind()
+
+
+def _named(unit: Unit | None) -> str:
+    if unit is None:
+        return "any unit"
+    return "no unit" if unit.dimensionless else str(unit)
+
+
+def infer(expr: Expr, kinds: Mapping[str, Kind]) -> Kind:
+    """The kind of a resolved expression, given those of its names.
+
+    `+ - min max`, comparisons, the arms of a choice and `next_in` need one unit; `*`, `//` and
+    `cdiv` multiply and divide units; `%` and `align_up` keep the left one, and take a right side
+    in it or without unit. The aggregates and `upper` keep the unit of their operand: an amount
+    of each request is in tokens, and so is its sum. Raises ExpressionError at the offending part.
+    """
+    match expr:
+        case Integer():
+            return LITERAL
+        case Boolean():
+            return BOOLEAN
+        case Enumerant(enum=enum):
+            return EnumKind(enum, ())
+        case Name():
+            return _known(expr, kinds)
+        case Binary():
+            return _binary(expr, kinds)
+        case Comparison():
+            return _comparison(expr, kinds)
+        case Logical(operands=operands):
+            for operand in operands:
+                _boolean(operand, kinds)
+            return BOOLEAN
+        case Not(operand=operand):
+            return _boolean(operand, kinds)
+        case Conditional(condition, then, otherwise):
+            _boolean(condition, kinds)
+            return _joined(infer(then, kinds), infer(otherwise, kinds), otherwise.place)
+        case Call():
+            return _call(expr, kinds)
+        case Over(operand=operand):
+            return _integer(operand, kinds)
+        case ListOf(elements=elements):
+            return ListKind(_common(elements, kinds).unit)
+        case Comprehension():
+            return _comprehension(expr, kinds)
+
+
+def _known(name: Name, kinds: Mapping[str, Kind]) -> Kind:
+    kind = kinds.get(name.name)
+    if kind is None:
+        hint = did_you_mean(name.name, kinds)
+        message = f"there is no `{name.name}` here"
+        raise ExpressionError("name-unknown", message, name.place, hint)
+    return kind
+
+
+def _expected(wanted: str, kind: Kind, place: Place) -> ExpressionError:
+    return ExpressionError("kind-mismatch", f"expected {wanted}, found {kind}", place)
+
+
+def _integer(expr: Expr, kinds: Mapping[str, Kind]) -> IntKind:
+    kind = infer(expr, kinds)
+    if not isinstance(kind, IntKind):
+        raise _expected("an integer", kind, expr.place)
+    return kind
+
+
+def _boolean(expr: Expr, kinds: Mapping[str, Kind]) -> BoolKind:
+    kind = infer(expr, kinds)
+    if not isinstance(kind, BoolKind):
+        raise _expected("a boolean", kind, expr.place)
+    return kind
+
+
+def _list(expr: Expr, kinds: Mapping[str, Kind]) -> ListKind:
+    kind = infer(expr, kinds)
+    if not isinstance(kind, ListKind):
+        raise _expected("a list", kind, expr.place)
+    return kind
+
+
+def _same_unit(left: Unit | None, right: Unit | None, place: Place) -> Unit | None:
+    """The one unit of both, where a literal adapts; the mismatch is reported at `place`."""
+    if left is None or right is None:
+        return right if left is None else left
+    if left != right:
+        message = f"{_named(left)} meets {_named(right)}"
+        hint = "multiply or divide by an amount that converts one into the other"
+        raise ExpressionError("unit-mismatch", message, place, hint)
+    return left
+
+
+def _joined(left: Kind, right: Kind, place: Place) -> Kind:
+    """The one kind of two values that stand for each other."""
+    match left, right:
+        case (IntKind(unit=one), IntKind(unit=other)):
+            return IntKind(_same_unit(one, other, place))
+        case (ListKind(unit=one), ListKind(unit=other)):
+            return ListKind(_same_unit(one, other, place))
+        case (EnumKind(name=one_name), EnumKind(name=other_name)) if one_name == other_name:
+            return left if left.values else right
+        case (BoolKind(), BoolKind()):
+            return left
+        case _:
+            raise _expected(str(left), right, place)
+
+
+def _common(parts: tuple[Expr, ...], kinds: Mapping[str, Kind]) -> IntKind:
+    """The one integer kind of all parts."""
+    unit: Unit | None = None
+    for part in parts:
+        unit = _same_unit(unit, _integer(part, kinds).unit, part.place)
+    return IntKind(unit)
+
+
+def _binary(expr: Binary, kinds: Mapping[str, Kind]) -> IntKind:
+    if expr.operator in ("+", "-"):
+        left, right = _integer(expr.left, kinds).unit, _integer(expr.right, kinds).unit
+        return IntKind(_same_unit(left, right, expr.place))
+    if expr.operator == "%":
+        return _aligned(expr.left, expr.right, kinds)
+    return _scaled(expr.left, expr.right, 1 if expr.operator == "*" else -1, kinds)
+
+
+def _scaled(left: Expr, right: Expr, power: int, kinds: Mapping[str, Kind]) -> IntKind:
+    """A product or quotient; one of literals only stays a literal."""
+    one, other = _integer(left, kinds).unit, _integer(right, kinds).unit
+    if one is None and other is None:
+        return LITERAL
+    return IntKind((one or NO_UNIT).times(other or NO_UNIT, power))
+
+
+def _aligned(value: Expr, step: Expr, kinds: Mapping[str, Kind]) -> IntKind:
+    """The unit of `value`; `step` is in it too, or without unit."""
+    unit, step_unit = _integer(value, kinds).unit, _integer(step, kinds).unit
+    if step_unit is not None and not step_unit.dimensionless:
+        unit = _same_unit(unit, step_unit, step.place)
+    return IntKind(step_unit if unit is None else unit)
+
+
+def _comparison(expr: Comparison, kinds: Mapping[str, Kind]) -> BoolKind:
+    left, right = infer(expr.left, kinds), infer(expr.right, kinds)
+    if isinstance(left, ListKind):
+        raise _expected("an integer", left, expr.left.place)
+    _joined(left, right, expr.place if isinstance(left, IntKind) else expr.right.place)
+    if expr.operator not in ("==", "!=") and not isinstance(left, IntKind):
+        message = f"`{expr.operator}` orders integers, not {left}"
+        raise ExpressionError("kind-mismatch", message, expr.place, "compare with `==` or `!=`")
+    return BOOLEAN
+
+
+def _call(expr: Call, kinds: Mapping[str, Kind]) -> IntKind:
+    arguments = expr.arguments
+    match expr.function:
+        case "min" | "max" if len(arguments) == 1:
+            return IntKind(_list(arguments[0], kinds).unit)
+        case "min" | "max":
+            return _common(arguments, kinds)
+        case "align_up":
+            return _aligned(arguments[0], arguments[1], kinds)
+        case "cdiv":
+            return _scaled(arguments[0], arguments[1], -1, kinds)
+        case "next_in":
+            unit, bucket = _integer(arguments[0], kinds).unit, _list(arguments[1], kinds).unit
+            return IntKind(_same_unit(unit, bucket, expr.place))
+        case "upper":
+            return _integer(arguments[0], kinds)
+
+
+def _comprehension(expr: Comprehension, kinds: Mapping[str, Kind]) -> ListKind:
+    inner = {**kinds, expr.variable: IntKind(_list(expr.source, kinds).unit)}
+    if expr.condition is not None:
+        _boolean(expr.condition, inner)
+    return ListKind(_integer(expr.element, inner).unit)
+
+
+def resolve(expr: Expr, kinds: Mapping[str, Kind]) -> Expr:
+    """The expression with each bare name that stands beside `==` or `!=` of an enum replaced.
+
+    Raises ExpressionError for a name that is not among the values of that enum.
+    """
+    match expr:
+        case Comparison(operator="==" | "!=" as operator, left=left, right=right):
+            left, right = _sides(resolve(left, kinds), resolve(right, kinds), kinds)
+            return Comparison(operator, left, right, place=expr.place)
+        case Comprehension(element, variable, source, condition):
+            inner = {**kinds, variable: LITERAL}
+            return Comprehension(
+                resolve(element, inner),
+                variable,
+                resolve(source, kinds),
+                None if condition is None else resolve(condition, inner),
+                place=expr.place,
+            )
+        case _:
+            parts = children(expr)
+            return rebuild(expr, tuple(resolve(part, kinds) for part in parts)) if parts else expr
+
+
+def enumerant(name: Name, enum: EnumKind) -> Enumerant:
+    """The value of `enum` that a bare name spells. Raises ExpressionError if there is none."""
+    if name.name not in enum.values:
+        message = f"`{enum.name}` has no value `{name.name}`"
+        hint = did_you_mean(name.name, enum.values)
+        raise ExpressionError("enum-value-unknown", message, name.place, hint)
+    return Enumerant(enum.name, name.name, enum.values.index(name.name), place=name.place)
+
+
+def _sides(left: Expr, right: Expr, kinds: Mapping[str, Kind]) -> tuple[Expr, Expr]:
+    left_enum, right_enum = _enum_of(left, kinds), _enum_of(right, kinds)
+    if left_enum is not None and right_enum is None and isinstance(right, Name):
+        return left, enumerant(right, left_enum)
+    if right_enum is not None and left_enum is None and isinstance(left, Name):
+        return enumerant(left, right_enum), right
+    return left, right
+
+
+def _enum_of(expr: Expr, kinds: Mapping[str, Kind]) -> EnumKind | None:
+    match expr:
+        case Name(name=name):
+            kind = kinds.get(name)
+            return kind if isinstance(kind, EnumKind) else None
+        case Conditional(then=then, otherwise=otherwise):
+            return _enum_of(then, kinds) or _enum_of(otherwise, kinds)
+        case _:
+            return None

@@ -1,0 +1,289 @@
+"""The expression tree: exact integers, booleans, enumerants and lists of integers.
+
+This tree is the only representation of an expression. sympy canonicalises parts of it and z3
+decides claims about it, but both are fed from here and neither is kept. Nodes compare by
+structure; the place where a node was written takes no part in equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ullage.place import BUILT_IN, Place
+
+BinaryOperator = Literal["+", "-", "*", "//", "%"]
+ComparisonOperator = Literal["==", "!=", "<", "<=", ">", ">="]
+Junction = Literal["and", "or"]
+Function = Literal["min", "max", "align_up", "cdiv", "next_in", "upper"]
+Aggregate = Literal["sum_requests", "sum_ranks", "max_ranks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    place: Place = field(default=BUILT_IN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(_Node):
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(_Node):
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerant(_Node):
+    """One value of an enum parameter; `code` is its position among the declared values."""
+
+    enum: str
+    value: str
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name(_Node):
+    """A parameter, definition, live variable, axis, argument or bound element."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(_Node):
+    """`left operator right`; `//` and `%` floor as Python's do."""
+
+    operator: BinaryOperator
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(_Node):
+    """One comparison; a chain `a < b < c` is parsed into a conjunction of two."""
+
+    operator: ComparisonOperator
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Logical(_Node):
+    """`and` or `or` over two or more operands, evaluated left to right with short circuit."""
+
+    junction: Junction
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(_Node):
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(_Node):
+    """`then if condition else otherwise`."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_Node):
+    """An integer function.
+
+    `align_up(x, a)` is the least multiple of a that is >= x; `cdiv(x, a)` the quotient rounded
+    up; `next_in(x, xs)` the least element of xs that is >= x; `upper(name)` the largest value of a
+    varying parameter; `max(xs)` and `min(xs)` of one list argument are its extreme elements.
+    """
+
+    function: Function
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Over(_Node):
+    """An aggregate over the requests of the batch or over the ranks of the group."""
+
+    aggregate: Aggregate
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(_Node):
+    """A list written out: `[a, b, c]`."""
+
+    elements: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(_Node):
+    """`[element for variable in source if condition]`."""
+
+    element: Expr
+    variable: str
+    source: Expr
+    condition: Expr | None
+
+
+Expr = (
+    Integer
+    | Boolean
+    | Enumerant
+    | Name
+    | Binary
+    | Comparison
+    | Logical
+    | Not
+    | Conditional
+    | Call
+    | Over
+    | ListOf
+    | Comprehension
+)
+
+TRUE = Boolean(True)
+FALSE = Boolean(False)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions, in the order they are written."""
+    match node:
+        case Binary(left=left, right=right) | Comparison(left=left, right=right):
+            return (left, right)
+        case Logical(operands=operands):
+            return operands
+        case Not(operand=operand) | Over(operand=operand):
+            return (operand,)
+        case Conditional(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Call(arguments=arguments):
+            return arguments
+        case ListOf(elements=elements):
+            return elements
+        case Comprehension(element=element, source=source, condition=condition):
+            return (element, source) if condition is None else (element, source, condition)
+        case _:
+            return ()
+
+
+def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:
+    """The same node over other subexpressions; the inverse of `children`."""
+    place = node.place
+    match node:
+        case Binary(operator=operator):
+            return Binary(operator, parts[0], parts[1], place=place)
+        case Comparison(operator=operator):
+            return Comparison(operator, parts[0], parts[1], place=place)
+        case Logical(junction=junction):
+            return Logical(junction, parts, place=place)
+        case Not():
+            return Not(parts[0], place=place)
+        case Over(aggregate=aggregate):
+            return Over(aggregate, parts[0], place=place)
+        case Conditional():
+            return Conditional(parts[0], parts[1], parts[2], place=place)
+        case Call(function=function):
+            return Call(function, parts, place=place)
+        case ListOf():
+            return ListOf(parts, place=place)
+        case Comprehension(variable=variable):
+            condition = parts[2] if len(parts) > 2 else None
+            return Comprehension(parts[0], variable, parts[1], condition, place=place)
+        case _:
+            return node
+
+
+def walk(node: Expr) -> Iterator[Expr]:
+    """Every node, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def free_names(node: Expr) -> frozenset[str]:
+    """The names that the expression takes from outside."""
+    match node:
+        case Name(name=name):
+            return frozenset((name,))
+        case Comprehension(element, variable, source, condition):
+            inner = free_names(element) | (free_names(condition) if condition else frozenset())
+            return (inner - {variable}) | free_names(source)
+        case _:
+            return frozenset().union(*(free_names(child) for child in children(node)))
+
+
+def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
+    """Rewrite bottom-up: subexpressions first, then the node over the rewritten parts."""
+    parts = children(node)
+    new_parts = tuple(transform(part, rewrite) for part in parts)
+    return rewrite(rebuild(node, new_parts) if new_parts != parts else node)
+
+
+def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
+    """Replace free names at once; a bound element of a comprehension shadows."""
+    match node:
+        case Name(name=name):
+            return values.get(name, node)
+        case Comprehension(variable=variable):
+            inner = {name: value for name, value in values.items() if name != variable}
+            condition = node.condition and substitute(node.condition, inner)
+            return Comprehension(
+                substitute(node.element, inner),
+                variable,
+                substitute(node.source, values),
+                condition,
+                place=node.place,
+            )
+        case _:
+            parts = children(node)
+            new_parts = tuple(substitute(part, values) for part in parts)
+            return rebuild(node, new_parts) if new_parts != parts else node
+
+
+def conjunction(*operands: Expr) -> Expr:
+    """`and` of all operands: flattened, without the trivially true ones."""
+    flat: list[Expr] = []
+    for operand in operands:
+        inner = (
+            operand.operands
+            if isinstance(operand, Logical) and operand.junction == "and"
+            else (operand,)
+        )
+        flat.extend(part for part in inner if part != TRUE and part not in flat)
+    if FALSE in flat:
+        return FALSE
+    if not flat:
+        return TRUE
+    return flat[0] if len(flat) == 1 else Logical("and", tuple(flat))
+
+
+def disjunction(*operands: Expr) -> Expr:
+    """`or` of all operands: flattened, without the trivially false ones."""
+    flat: list[Expr] = []
+    for operand in operands:
+        inner = (
+            operand.operands
+            if isinstance(operand, Logical) and operand.junction == "or"
+            else (operand,)
+        )
+        flat.extend(part for part in inner if part != FALSE and part not in flat)
+    if TRUE in flat:
+        return TRUE
+    if not flat:
+        return FALSE
+    return flat[0] if len(flat) == 1 else Logical("or", tuple(flat))
+
+
+def negation(operand: Expr) -> Expr:
+    """`not operand`, with constants and double negation folded."""
+    match operand:
+        case Boolean(value=value):
+            return Boolean(not value)
+        case Not(operand=inner):
+            return inner
+        case _:
+            return Not(operand)

@@ -1,0 +1,287 @@
+"""Expressions as z3 terms.
+
+A quotient, remainder or alignment becomes an integer constant with its defining inequalities,
+which hold where the divisor is at least one; z3 leaves x/0 open and rounds differently for
+negative divisors, and `ullage.prove.wellformed` proves that no such divisor is reached. Of a list
+z3 knows the range and filter of its elements, and its extreme elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import z3
+
+from ullage.bound.problem import Definition, Variable
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    Binary,
+    Boolean,
+    Call,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Enumerant,
+    Expr,
+    Integer,
+    ListOf,
+    Logical,
+    Name,
+    Not,
+    substitute,
+)
+
+Define = Callable[[z3.ArithRef], z3.BoolRef]
+
+
+@dataclass
+class Encoder:
+    """Translates expressions of one query; collects the axioms of the terms it introduced.
+
+    `lower_bounds` are proven lower bounds of definitions, which stand in for their values while
+    `opaque_definitions`.
+    """
+
+    variables: Mapping[str, Variable]
+    definitions: Mapping[str, Definition]
+    booleans: frozenset[str]
+    opaque_definitions: bool = False
+    lower_bounds: Mapping[str, int] = field(default_factory=dict)
+    axioms: list[z3.BoolRef] = field(default_factory=list)
+    names: dict[str, z3.ExprRef] = field(default_factory=dict)
+    terms: dict[str, z3.ArithRef] = field(default_factory=dict)
+
+    def integer(self, node: Expr) -> z3.ArithRef:
+        """The z3 integer term of an integer (or enum) expression."""
+        match node:
+            case Integer(value=value):
+                return z3.IntVal(value)
+            case Enumerant(code=code):
+                return z3.IntVal(code)
+            case Name(name=name):
+                return self._integer_name(name)
+            case Binary("+", left, right):
+                return self.integer(left) + self.integer(right)
+            case Binary("-", left, right):
+                return self.integer(left) - self.integer(right)
+            case Binary("*", left, right):
+                return self.integer(left) * self.integer(right)
+            case Binary("//", left, right):
+                return self._quotient(node, self.integer(left), self.integer(right))
+            case Binary("%", left, right):
+                numerator, divisor = self.integer(left), self.integer(right)
+                quotient = self._quotient(Binary("//", left, right), numerator, divisor)
+                return numerator - quotient * divisor
+            case Conditional(condition, then, otherwise):
+                return z3.If(self.boolean(condition), self.integer(then), self.integer(otherwise))
+            case Call():
+                return self._call(node)
+            case _:
+                raise AssertionError(f"not an integer term: {spell(node)}")
+
+    def boolean(self, node: Expr) -> z3.BoolRef:
+        """The z3 formula of a boolean expression."""
+        match node:
+            case Boolean(value=value):
+                return z3.BoolVal(value)
+            case Name(name=name):
+                return self._boolean_name(name)
+            case Comparison(operator, left, right):
+                return self._comparison(operator, left, right)
+            case Logical("and", operands):
+                return z3.And([self.boolean(operand) for operand in operands])
+            case Logical("or", operands):
+                return z3.Or([self.boolean(operand) for operand in operands])
+            case Not(operand=operand):
+                return z3.Not(self.boolean(operand))
+            case Conditional(condition, then, otherwise):
+                return z3.If(self.boolean(condition), self.boolean(then), self.boolean(otherwise))
+            case _:
+                raise AssertionError(f"not a boolean term: {spell(node)}")
+
+    def _comparison(self, operator: str, left: Expr, right: Expr) -> z3.BoolRef:
+        if self._is_boolean(left):
+            same = self.boolean(left) == self.boolean(right)
+            return same if operator == "==" else z3.Not(same)
+        a, b = self.integer(left), self.integer(right)
+        match operator:
+            case "==":
+                return a == b
+            case "!=":
+                return a != b
+            case "<":
+                return a < b
+            case "<=":
+                return a <= b
+            case ">":
+                return a > b
+            case _:
+                return a >= b
+
+    def _is_boolean(self, node: Expr) -> bool:
+        match node:
+            case Boolean() | Comparison() | Logical() | Not():
+                return True
+            case Name(name=name):
+                return name in self.booleans
+            case Conditional(then=then):
+                return self._is_boolean(then)
+            case _:
+                return False
+
+    def _integer_name(self, name: str) -> z3.ArithRef:
+        if name not in self.names:
+            term = z3.Int(name)
+            self.names[name] = term
+            self._axioms_of_name(name, term)
+        found = self.names[name]
+        assert isinstance(found, z3.ArithRef)
+        return found
+
+    def _boolean_name(self, name: str) -> z3.BoolRef:
+        if name not in self.names:
+            term = z3.Bool(name)
+            self.names[name] = term
+            definition = self.definitions.get(name)
+            if definition is not None and not self.opaque_definitions:
+                guard = self.boolean(definition.guard)
+                self.axioms.append(z3.Implies(guard, term == self.boolean(definition.value)))
+        found = self.names[name]
+        assert isinstance(found, z3.BoolRef)
+        return found
+
+    def _axioms_of_name(self, name: str, term: z3.ArithRef) -> None:
+        variable = self.variables.get(name)
+        if variable is not None:
+            guard = self.boolean(variable.guard)
+            if variable.low is not None:
+                self.axioms.append(z3.Implies(guard, self.integer(variable.low) <= term))
+            if variable.high is not None:
+                self.axioms.append(z3.Implies(guard, term <= self.integer(variable.high)))
+            return
+        definition = self.definitions.get(name)
+        if definition is None:
+            return
+        guard = self.boolean(definition.guard)
+        if not self.opaque_definitions:
+            self.axioms.append(z3.Implies(guard, term == self.integer(definition.value)))
+        if name in self.lower_bounds:
+            self.axioms.append(z3.Implies(guard, term >= self.lower_bounds[name]))
+
+    def _quotient(self, key: Expr, numerator: z3.ArithRef, divisor: z3.ArithRef) -> z3.ArithRef:
+        def define(term: z3.ArithRef) -> z3.BoolRef:
+            return z3.And(term * divisor <= numerator, numerator < term * divisor + divisor)
+
+        return self._defined(spell(key), divisor, define)
+
+    def _call(self, node: Call) -> z3.ArithRef:
+        match node.function, node.arguments:
+            case "align_up", (operand, alignment):
+                multiple = self._rounded_up(operand, alignment)
+                return multiple * self.integer(alignment)
+            case "cdiv", (operand, divisor):
+                return self._rounded_up(operand, divisor)
+            case "next_in", (operand, source):
+                return self._next_in(node, operand, source)
+            case ("max" | "min") as extreme, (single,):
+                return self._extreme(extreme, single)
+            case ("max" | "min") as extreme, arguments:
+                return self._fold(extreme, [self.integer(argument) for argument in arguments])
+            case _:
+                return self._integer_name(spell(node))
+
+    def _rounded_up(self, operand: Expr, divisor: Expr) -> z3.ArithRef:
+        key = spell(Call("cdiv", (operand, divisor)))
+        a, b = self.integer(operand), self.integer(divisor)
+
+        def define(term: z3.ArithRef) -> z3.BoolRef:
+            return z3.And(term * b >= a, a > term * b - b)
+
+        return self._defined(key, b, define)
+
+    def _defined(self, key: str, divisor: z3.ArithRef, define: Define) -> z3.ArithRef:
+        if key not in self.terms:
+            term = z3.Int(key)
+            self.terms[key] = term
+            self.axioms.append(z3.Implies(divisor >= 1, define(term)))
+        return self.terms[key]
+
+    @staticmethod
+    def _fold(extreme: str, terms: list[z3.ArithRef]) -> z3.ArithRef:
+        result = terms[0]
+        for term in terms[1:]:
+            larger = term > result if extreme == "max" else term < result
+            result = z3.If(larger, term, result)
+        return result
+
+    def _next_in(self, node: Expr, operand: Expr, source: Expr) -> z3.ArithRef:
+        key = spell(node)
+        if key not in self.terms:
+            term = z3.Int(key)
+            self.terms[key] = term
+            value, largest = self.integer(operand), self._extreme("max", source)
+            inside = z3.And(value <= term, term <= largest, self._element(source, term))
+            self.axioms.append(z3.Implies(value <= largest, inside))
+        return self.terms[key]
+
+    def _extreme(self, extreme: str, source: Expr) -> z3.ArithRef:
+        if isinstance(source, ListOf):
+            return self._fold(extreme, [self.integer(element) for element in source.elements])
+        key = f"{extreme}({spell(source)})"
+        if key not in self.terms:
+            term = z3.Int(key)
+            self.terms[key] = term
+            self.axioms.append(self._element(source, term))
+            if extreme == "min":
+                self.axioms.append(term <= self._extreme("max", source))
+        return self.terms[key]
+
+    def _element(self, source: Expr, element: z3.ArithRef) -> z3.BoolRef:
+        """What is known of any element of a list."""
+        match source:
+            case Name(name=name) if name in self.definitions:
+                return self._element(self.definitions[name].value, element)
+            case Name(name=name):
+                return self._element_of_parameter(name, element)
+            case ListOf(elements=elements):
+                return z3.Or([element == self.integer(item) for item in elements])
+            case Comprehension():
+                return self._element_of_comprehension(source, element)
+            case Conditional(condition, then, otherwise):
+                return z3.If(
+                    self.boolean(condition),
+                    self._element(then, element),
+                    self._element(otherwise, element),
+                )
+            case _:
+                return z3.BoolVal(True)
+
+    def _element_of_parameter(self, name: str, element: z3.ArithRef) -> z3.BoolRef:
+        variable = self.variables.get(name)
+        if variable is None:
+            return z3.BoolVal(True)
+        known = [self._extreme_unconstrained(name) >= element]
+        if variable.low is not None:
+            known.append(self.integer(variable.low) <= element)
+        if variable.high is not None:
+            known.append(element <= self.integer(variable.high))
+        return z3.And(known)
+
+    def _extreme_unconstrained(self, name: str) -> z3.ArithRef:
+        return z3.Int(f"max({name})")
+
+    def _element_of_comprehension(
+        self, source: Comprehension, element: z3.ArithRef
+    ) -> z3.BoolRef:
+        drawn = z3.Int(f"{element}.from({source.variable})")
+        inner = f"{source.variable}@{element}"
+        self.names[inner] = drawn
+        names: dict[str, Expr] = {source.variable: Name(inner)}
+        known = [self._element(source.source, drawn)]
+        known.append(element == self.integer(substitute(source.element, names)))
+        if source.condition is not None:
+            known.append(self.boolean(substitute(source.condition, names)))
+        return z3.And(known)
+
+

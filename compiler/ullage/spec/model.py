@@ -1,0 +1,361 @@
+"""What a spec folder says, as immutable records.
+
+One record for every entity of the language, filled once by `ullage.spec.load`; expressions are
+parsed trees whose names are still the author's. `ullage.spec.check` resolves them and holds the
+rules that need more than one entity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ullage.expr.kinds import Unit
+from ullage.expr.parse import SourceRef
+from ullage.expr.tree import Expr
+from ullage.place import Place
+
+LANGUAGE_VERSION = 1
+
+DeviceRole = Literal["compute", "host"]
+ParameterType = Literal["int", "bool", "enum", "list"]
+Dtype = Literal[
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"
+]
+
+BYTES_OF_DTYPE: dict[str, int] = {
+    "bool": 1,
+    "uint8": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An inclusive range; both ends are expressions."""
+
+    low: Expr
+    high: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A dimension that batches vary in, such as requests or tokens."""
+
+    name: str
+    unit: Unit
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process role that owns its own runners; `when` says for which configurations it exists."""
+
+    name: str
+    when: Expr
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One argument of the engine.
+
+    `when`: outside it the parameter has no value. `per_worker`: each worker has its own.
+    `varies`: the name of a list parameter whose elements it takes on while serving.
+    `default`: run on raw parameters before everything else; never part of a proof.
+    """
+
+    name: str
+    type: ParameterType
+    unit: Unit
+    range: Range | None
+    values: tuple[str, ...]
+    when: Expr
+    default: Expr | None
+    per_worker: bool
+    varies: str | None
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A relation that every legal configuration satisfies, with the reason shown when broken."""
+
+    that: Expr
+    when: Expr
+    reason: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named expression over parameters. A `unit` restates a dimensionless value in that unit."""
+
+    name: str
+    value: Expr
+    unit: Unit | None
+    when: Expr
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What all ranks of `group` do together when the transform runs."""
+
+    operation: str
+    group: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Maps the tuple of axes to a new one at once; axes not assigned stay as they are.
+
+    `arguments` are given by each pipeline entry; `let` are local names, evaluated in order.
+    """
+
+    name: str
+    when: Expr
+    arguments: tuple[str, ...]
+    let: tuple[tuple[str, Expr], ...]
+    assigns: tuple[tuple[str, Expr], ...]
+    collective: Collective | None
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class LiveVariable:
+    """A quantity that a batch brings.
+
+    `seen_in`: where load sees it, the first present source counts; empty means assumed.
+    `per`: the live variable that counts its instances (a per-request length), or None.
+    """
+
+    name: str
+    range: Range
+    seen_in: tuple[SourceRef, ...]
+    per: str | None
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineEntry:
+    """One transform of a mode's pipeline with its arguments."""
+
+    transform: str
+    arguments: tuple[tuple[str, Expr], ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a live batch looks, and the padding that it goes through before load.
+
+    `peers`: the modes that other ranks may be in during the same round (empty: this one only).
+    """
+
+    name: str
+    when: Expr
+    families: tuple[str, ...]
+    category: str
+    live: tuple[LiveVariable, ...]
+    where: tuple[Expr, ...]
+    axes: tuple[tuple[str, Expr], ...]
+    pipeline: tuple[PipelineEntry, ...]
+    peers: tuple[str, ...]
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One static input buffer.
+
+    `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
+    they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
+    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements; `optional`: the source
+    may be absent in a legal batch; `modes`: modes or families that load it (empty: all).
+    """
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: Dtype
+    host_dtype: Dtype
+    device: DeviceRole
+    source: SourceRef | None
+    compute: Expr | None
+    values: Range | None
+    accepts: tuple[Dtype, ...]
+    optional: bool
+    modes: tuple[str, ...]
+    when: Expr
+    refuse_on_overflow: bool
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A batch field that load passes through as it is."""
+
+    name: str
+    source: SourceRef
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One reader's need: live rows only, or padded rows with a fill or within a range."""
+
+    slot: str
+    rows: Literal["live", "padded"]
+    fill: Expr | None
+    range: Range | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A kernel, planner or backend, and what it reads of which slots."""
+
+    name: str
+    when: Expr
+    modes: tuple[str, ...]
+    reads: tuple[Read, ...]
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A name with its description: a fact, context or value of a runner, or a mode family."""
+
+    name: str
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a runner's execute, in declared order; a group runs `steps` in its contexts.
+
+    `when`: over parameters and the engine's facts; `modes`: modes or families (empty: all);
+    `rows`: only batches with padded rows ("some") or without any ("none"); `takes` and `gives`
+    name values that flow between steps; `within`: the contexts it runs in; `readers`: who reads
+    slots while it runs.
+    """
+
+    name: str
+    action: Literal["load", "call", "slice", "group"]
+    when: Expr
+    modes: tuple[str, ...]
+    rows: Literal["any", "some", "none"]
+    takes: tuple[str, ...]
+    gives: str | None
+    within: tuple[Within, ...]
+    readers: tuple[str, ...]
+    steps: tuple[Step, ...]
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A context manager of the engine that a step runs in."""
+
+    context: str
+    when: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """Once, before serving: `step` runs on the witness batch of the first mode that applies."""
+
+    step: str
+    modes: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What owns one set of buffers and launches the model for its modes."""
+
+    name: str
+    workers: tuple[str, ...]
+    modes: tuple[str, ...]
+    slots: tuple[str, ...]
+    facts: tuple[NamedText, ...]
+    contexts: tuple[NamedText, ...]
+    values: tuple[NamedText, ...]
+    steps: tuple[Step, ...]
+    warm_up: WarmUp | None
+    slack: tuple[tuple[str, str], ...]
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class StatedFormula:
+    """An engine's own formula for one axis or slot of a runner and worker."""
+
+    runner: str
+    worker: str
+    target: str
+    formula: Expr
+    expect: tuple[tuple[str, str], ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Formulas that stand beside derived capacities, and what is expected of them.
+
+    `source` says where the rule comes from; `let` are the rule's own local names.
+    """
+
+    name: str
+    source: str
+    let: tuple[tuple[str, Expr], ...]
+    formulas: tuple[StatedFormula, ...]
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Everything that one specs folder says about one engine."""
+
+    engine: str
+    doc: str
+    digest: str
+    rank_count: Expr | None
+    axes: tuple[Axis, ...]
+    workers: tuple[Worker, ...]
+    families: tuple[NamedText, ...]
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[Constraint, ...]
+    definitions: tuple[Definition, ...]
+    transforms: tuple[Transform, ...]
+    slots: tuple[Slot, ...]
+    carried: tuple[Carried, ...]
+    readers: tuple[Reader, ...]
+    modes: tuple[Mode, ...]
+    runners: tuple[Runner, ...]
+    audits: tuple[Audit, ...]
+    place: Place

@@ -1,0 +1,1 @@
+"""What `ullage compile` wrote, one package per engine. Never edited by hand."""

@@ -1,0 +1,78 @@
+"""Checks that a generated `Config.validate` is made of: all problems are collected, then raised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
+
+
+class Problems:
+    """Collects what is wrong with a configuration.
+
+    Each check takes the parameter's name, its value and the spec line (`place`), and answers
+    whether the value passed, so that a constraint over broken values can be skipped.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[ConfigurationProblem] = []
+
+    @property
+    def found(self) -> tuple[ConfigurationProblem, ...]:
+        return tuple(self._found)
+
+    def integer(self, parameter: str, value: object, low: int, high: int, place: str) -> bool:
+        """`value` is an integer, not a bool, in [low, high]."""
+        if _is_integer(value) and low <= value <= high:
+            return True
+        return self._add("U701", parameter, value, f"must be an integer in [{low}, {high}]", place)
+
+    def integers(self, parameter: str, value: object, low: int, high: int, place: str) -> bool:
+        """`value` is a non-empty tuple or list of integers, each in [low, high]."""
+        members = value if isinstance(value, tuple | list) else ()
+        if members and all(_is_integer(each) and low <= each <= high for each in members):
+            return True
+        expected = f"must be a non-empty list of integers in [{low}, {high}]"
+        return self._add("U701", parameter, value, expected, place)
+
+    def boolean(self, parameter: str, value: object, place: str) -> bool:
+        """`value` is True or False."""
+        if isinstance(value, bool):
+            return True
+        return self._add("U701", parameter, value, "must be True or False", place)
+
+    def choice(self, parameter: str, value: object, choices: Sequence[str], place: str) -> bool:
+        """`value` is one of `choices`."""
+        if isinstance(value, str) and value in choices:
+            return True
+        listed = ", ".join(repr(each) for each in choices)
+        return self._add("U701", parameter, value, f"must be one of {listed}", place)
+
+    def unset(self, parameter: str, value: object, guard: str, place: str) -> bool:
+        """`value` is None because the parameter's `guard` is false in this configuration."""
+        if value is None:
+            return True
+        return self._add("U701", parameter, value, f"has no meaning unless {guard}", place)
+
+    def constraint(
+        self, holds: bool, statement: str, reason: str, values: Mapping[str, object], place: str
+    ) -> bool:
+        """The relation `statement` between `values` holds; `reason` says why it has to."""
+        if holds:
+            return True
+        given = ", ".join(f"{name} = {value!r}" for name, value in values.items())
+        return self._add("U702", statement, given, reason, place)
+
+    def raise_if_any(self) -> None:
+        """Raise ConfigurationError with every problem, if there is one."""
+        if self._found:
+            raise ConfigurationError(self._found)
+
+    def _add(self, code: str, parameter: str, value: object, expected: str, place: str) -> bool:
+        self._found.append(ConfigurationProblem(code, parameter, value, expected, place))
+        return False
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)

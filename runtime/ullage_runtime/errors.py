@@ -1,0 +1,142 @@
+"""Every error that generated code and this runtime raise, each with a stable code.
+
+=====  ==========================================================================
+U701   a parameter has a value outside its range, or of the wrong type
+U702   parameters together break a constraint
+U711   an extent exceeds the capacity of the static buffers
+U712   a live value is outside the range that the capacities were derived from
+U713   a source that the mode needs is missing
+U714   a source has a dtype that its slot does not accept
+U715   a source is on another device than its slot
+U716   a source has another shape than the batch implies
+U717   the runner does not serve the mode
+U718   a source overlaps static storage that this load overwrites
+U719   a source would record gradients into a static buffer
+U721   the generated code was made for another runtime
+U731   an output of a padded step differs from the unpadded one
+U732   poison was left where a reader looks
+U733   a guard band between slots was overwritten
+U734   ranks entered different collectives
+=====  ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+class UllageRuntimeError(Exception):
+    """Base of all runtime errors. `code` is stable across releases; the message may change."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+    # Any: pickle's protocol has no narrower type. Engines send errors between processes, and the
+    # default would call subclasses with the message instead of their own arguments.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), str(self), dict(self.__dict__))
+
+    @classmethod
+    def _restored(cls, message: str, state: dict[str, object]) -> Self:
+        error = cls.__new__(cls)
+        error.args = (message,)
+        error.__dict__.update(state)
+        return error
+
+
+def _restore(
+    kind: type[UllageRuntimeError], message: str, state: dict[str, object]
+) -> UllageRuntimeError:
+    return kind._restored(message, state)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationProblem:
+    """One reason why a configuration is refused. `place` is the spec line that demands it.
+
+    For a broken constraint (U702), `parameter` is its statement and `value` lists what it relates.
+    """
+
+    code: str
+    parameter: str
+    value: object
+    expected: str
+    place: str
+
+    def __str__(self) -> str:
+        if self.code == "U702":
+            given = f" with {self.value}" if self.value else ""
+            return (
+                f"{self.code}: {self.parameter} is broken{given}: {self.expected} ({self.place})."
+            )
+        return (
+            f"{self.code}: {self.parameter} is {self.value!r}, but {self.expected} ({self.place})."
+        )
+
+
+class ConfigurationError(UllageRuntimeError):
+    """A configuration is outside the legal domain. Carries all problems, not only the first."""
+
+    def __init__(self, problems: Iterable[ConfigurationProblem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        noun = "problem" if count == 1 else "problems"
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        code = self.problems[0].code if self.problems else "U701"
+        super().__init__(code, f"The configuration has {count} {noun}.{lines}")
+
+
+class CapacityError(UllageRuntimeError):
+    """A batch does not fit the static buffers. Raised before anything is written.
+
+    `axis`: the axis or slot; `extent`, `capacity`: elements along it; `binding`: the parameter
+    or formula that sets the capacity; `place`: the spec line of the axis or slot.
+    """
+
+    def __init__(
+        self, mode: str, axis: str, extent: int, capacity: int, *, place: str, binding: str
+    ) -> None:
+        self.mode, self.axis, self.extent, self.capacity = mode, axis, extent, capacity
+        self.place, self.binding = place, binding
+        super().__init__(
+            "U711",
+            f"Mode {mode!r} needs {extent} {axis}, but the static buffers hold {capacity}, "
+            f"a capacity set by {binding} ({place}). Nothing was written.",
+        )
+
+
+class BatchError(UllageRuntimeError):
+    """A live batch is not what the spec says. Raised before anything is written.
+
+    `subject`: the slot, live variable or mode at fault; `place`: the spec line that it breaks.
+    """
+
+    def __init__(self, code: str, mode: str, subject: str, problem: str, *, place: str) -> None:
+        self.mode, self.subject, self.place = mode, subject, place
+        super().__init__(
+            code, f"Mode {mode!r}: {subject} {problem} ({place}). Nothing was written."
+        )
+
+
+class StaleCodeError(UllageRuntimeError):
+    """Generated code and runtime do not belong together."""
+
+    def __init__(self, module: str, found: int, supported: int) -> None:
+        self.module, self.found, self.supported = module, found, supported
+        remedy = (
+            "Run `ullage compile` again"
+            if found < supported
+            else "Upgrade the ullage runtime, or run `ullage compile` with the installed version"
+        )
+        super().__init__(
+            "U721",
+            f"{module} was generated for code version {found}, but this runtime serves "
+            f"version {supported}. {remedy}.",
+        )
+
+
+class DebugError(UllageRuntimeError):
+    """A check of debug mode failed: the step ran, and its results cannot be trusted."""
