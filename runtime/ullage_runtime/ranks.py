@@ -132,7 +132,8 @@ class DistributedRanks(_Gathering):
 
     def gather(self, *values: int, collective: str = "") -> Gathered:
         if self._check_order:
-            self._require_same_collective(f"{collective or 'unnamed'} ({len(values)} values)")
+            noun = "value" if len(values) == 1 else "values"
+            self._require_same_collective(f"{collective or 'unnamed'} ({len(values)} {noun})")
         if not values:
             return ((),) * self.count
         exchange = self._exchanges.get(len(values))

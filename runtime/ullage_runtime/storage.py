@@ -41,14 +41,12 @@ def padded_view(slot: Tensor, *shape: int) -> Tensor:
     """The leading `shape` of a slot, with the strides of its capacity.
 
     ValueError if the shape does not fit; capacities are checked with a better message before.
-    The view is usable inside and outside of inference mode, because caches outlive both.
     """
     if len(shape) != slot.dim() or any(
         not 0 <= size <= held for size, held in zip(shape, slot.shape, strict=True)
     ):
         raise ValueError(f"A view of shape {shape} does not fit a slot of {tuple(slot.shape)}.")
-    with torch.inference_mode(False):
-        return slot.as_strided(shape, slot.stride(), slot.storage_offset())
+    return slot.as_strided(shape, slot.stride(), slot.storage_offset())
 
 
 def is_in_place(source: Tensor, slot: Tensor) -> bool:

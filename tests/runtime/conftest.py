@@ -18,19 +18,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(
-    params=[
-        "cpu",
-        pytest.param(
-            "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-        ),
-    ]
-)
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-class _ForbidAllocation(TorchDispatchMode):
+class _ForbidAllocation(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's __init_subclass__
     """Refuses every operation that returns memory of its own: views and in-place writes pass."""
 
     def __torch_dispatch__(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 import torch
 from torch import Tensor
+
 from ullage_runtime.debug import (
     DebugOptions,
     differences,

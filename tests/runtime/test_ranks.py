@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-from ullage_runtime.errors import DebugError
-from ullage_runtime.ranks import DistributedRanks, Ranks, RecordedRanks, SingleRank
 
-COUNTS = (5, 0)
-"""Uneven, and the second rank is idle."""
+from ullage_runtime.ranks import Ranks, RecordedRanks, SingleRank
 
 
 def test_a_single_rank_is_the_identity() -> None:
@@ -46,65 +43,45 @@ def test_recorded_ranks_refuse_a_round_that_does_not_match() -> None:
         RecordedRanks(2, rounds=[], count=2)
 
 
-def join_group(rank: int, folder: str) -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{folder}/rendezvous",
-        rank=rank,
-        world_size=len(COUNTS),
-        timeout=timedelta(seconds=60),
-    )
-
-
-def exchange_counts(rank: int, folder: str, check_order: bool) -> None:
-    join_group(rank, folder)
-    ranks: Ranks = DistributedRanks(None, "cpu", check_order=check_order)
-    mine = COUNTS[rank]
-    results = [
-        (ranks.rank, ranks.count),
-        ranks.max_of(mine, rank, 2**40 + rank, collective="mlp_sync"),
-        ranks.sum_of(mine, 3, collective="tokens"),
-        ranks.gather(mine, rank, collective="again"),
-        ranks.gather(collective="nothing"),
-        ranks.max_of(mine + 1, collective="mlp_sync"),
-    ]
-    dist.destroy_process_group()
-    expected = [
-        (rank, 2),
-        (5, 1, 2**40 + 1),
-        (5, 6),
-        ((5, 0), (0, 1)),
-        ((), ()),
-        (6,),
-    ]
-    if results != expected:
-        raise ValueError(f"rank {rank} got {results}")
-
-
-def enter_different_collectives(rank: int, folder: str) -> None:
-    join_group(rank, folder)
-    ranks = DistributedRanks(None, "cpu", check_order=True)
-    ranks.max_of(COUNTS[rank], collective="mlp_sync")
-    with pytest.raises(DebugError) as caught:
-        ranks.max_of(*range(rank + 1), collective=("split_prefill", "mlp_sync")[rank])
-    dist.destroy_process_group()
-    expected = (
-        "U734: The ranks entered different collectives "
-        "(rank 0: split_prefill (1 values), rank 1: mlp_sync (2 values))."
-    )
-    if str(caught.value) != expected:
-        raise ValueError(f"rank {rank} got {caught.value}")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("check_order", [False, True])
-def test_distributed_ranks_agree_with_uneven_and_idle_ranks(
-    tmp_path: Path, check_order: bool
-) -> None:
-    mp.spawn(exchange_counts, args=(str(tmp_path), check_order), nprocs=len(COUNTS))
+@pytest.mark.parametrize("scenario", ["exchange", "exchange_in_debug_mode"])
+def test_distributed_ranks_agree_with_uneven_and_idle_ranks(tmp_path: Path, scenario: str) -> None:
+    (busy, idle) = run_ranks(scenario, tmp_path)
+    common = [[5, 1, 2**40 + 1], [5, 6], [[5, 0], [0, 1]], [[], []], [6]]
+    assert busy == [[0, 2], *common]
+    assert idle == [[1, 2], *common]
 
 
 @pytest.mark.slow
 def test_ranks_in_different_collectives_get_an_error_instead_of_a_hang(tmp_path: Path) -> None:
-    mp.spawn(enter_different_collectives, args=(str(tmp_path),), nprocs=len(COUNTS))
+    message = (
+        "U734: The ranks entered different collectives "
+        "(rank 0: split_prefill (1 value), rank 1: mlp_sync (2 values))."
+    )
+    assert run_ranks("different_collectives", tmp_path) == [message, message]
+
+
+def run_ranks(scenario: str, folder: Path) -> list[object]:
+    """What each of two processes printed, as JSON, after playing `scenario` of rank_process.py."""
+    script = Path(__file__).with_name("rank_process.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), scenario, str(rank), str(folder / "rendezvous")],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    results: list[object] = []
+    try:
+        for process in processes:
+            printed, _ = process.communicate(timeout=120)
+            assert process.returncode == 0
+            results.append(json.loads(printed))
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return results

@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ullage_runtime.configuration import Problems
 from ullage_runtime.errors import (
     BatchError,

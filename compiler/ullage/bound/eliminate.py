@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
 from ullage.bound.problem import Live, ModeProblem
-from ullage.bound.relations import Relation, from_condition, isolate, relations_of
+from ullage.bound.relations import Interval, Relation, from_condition, isolate, relations_of
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -118,43 +118,42 @@ class Eliminator:
         for live in reversed(self.mode.live):
             interval = isolate(live.name, left, self.oracle, (self.mode.guard,))
             left = interval.rest
-            value, step = self._choose(live, current, interval.lows, interval.highs, search)
-            chain.append(step)
-            tidy = distribute(canonical(step.right))
-            chain.append(self._prove(search, step.right, tidy, live))
-            current = tidy
+            if not interval.lows or not interval.highs:
+                raise Unbounded(live)
+            value, steps = self._choose(live, current, interval, search)
+            chain.extend(steps)
+            current = steps[-1].right if steps else current
             eliminations.append(Elimination(live.name, value, current))
+        chain.extend(self._tidied(current, canonical(current), search))
+        current = chain[-1].right if chain else current
         witness = self._back_substitute(eliminations)
         condition = conjunction(*(relation.claim for relation in left))
         return Peak(condition, current, witness, tuple(eliminations), chained(extent, chain))
 
     def _choose(
-        self,
-        live: Live,
-        extent: Expr,
-        lows: tuple[Expr, ...],
-        highs: tuple[Expr, ...],
-        search: Search,
-    ) -> tuple[Expr, Step]:
-        """The end of the range at which the extent is largest, with the proof that it is."""
-        if not lows or not highs:
-            raise Unbounded(live)
-        low = fold(Call("max", lows)) if len(lows) > 1 else lows[0]
-        high = fold(Call("min", highs)) if len(highs) > 1 else highs[0]
+        self, live: Live, extent: Expr, interval: Interval, search: Search
+    ) -> tuple[Expr, list[Step]]:
+        """The end of the range at which the extent is largest, with the proof that it is.
+
+        Sums are moved inside extremes only where the plain form shows no direction.
+        """
         if live.name not in free_names(extent):
-            return low, Step("same", extent, extent)
-        for value in (high, low):
-            replaced = substitute(extent, {live.name: value})
-            step = search.at_most(extent, replaced)
-            if step is not None:
-                return value, step
+            return interval.low, []
+        for before in ([], self._tidied(extent, distribute(canonical(extent)), search)):
+            start = before[-1].right if before else extent
+            if live.name not in free_names(start):
+                return interval.low, before
+            for value in (interval.high, interval.low):
+                step = search.at_most(start, substitute(start, {live.name: value}))
+                if step is not None:
+                    after = self._tidied(step.right, fold(step.right), search)
+                    return value, [*before, step, *after]
         raise NoMaximum(live, extent)
 
-    def _prove(self, search: Search, left: Expr, right: Expr, live: Live) -> Step:
-        step = search.at_most(left, right)
-        if step is None:
-            raise NoMaximum(live, left)
-        return step
+    def _tidied(self, left: Expr, right: Expr, search: Search) -> list[Step]:
+        """The step to an equal form, or none where the forms are the same or no proof is found."""
+        step = search.at_most(left, right) if left != right else None
+        return [] if step is None else [step]
 
     def _back_substitute(self, eliminations: list[Elimination]) -> dict[str, Expr]:
         witness: dict[str, Expr] = {}

@@ -185,11 +185,14 @@ class _Composer:
         }
 
     def _peers(self, step: Transform, mode: Mode, arguments: Axes) -> list[tuple[Expr, Axes]]:
-        """The axes that other ranks bring to the same collective, each with its guard."""
+        """The axes that other ranks bring to the same collective, each with its guard.
+
+        A rank in the same mode has the same range, so its largest extent is the own one.
+        """
         if step.collective is None:
             return []
         found: list[tuple[Expr, Axes]] = []
-        for name in mode.peers or (mode.name,):
+        for name in (each for each in mode.peers if each != mode.name):
             peer = next(each for each in self.resolved.spec.modes if each.name == name)
             guard = fold(conjunction(self.rewrite(peer.when), self._several_ranks()))
             if guard != FALSE:
@@ -203,24 +206,36 @@ class _Composer:
         return TRUE if count is None else Comparison("<", Integer(1), self.rewrite(count))
 
     def _over_ranks(self, value: Expr, local: Axes, peers: list[tuple[Expr, Axes]]) -> Expr:
+        """`value` over the local names, with aggregates over ranks written out.
+
+        Local names and live names may coincide, so everything is replaced in one go.
+        """
+        written_out: Axes = {}
+
         def expand(node: Expr) -> Expr:
             if not isinstance(node, Over) or node.aggregate == "sum_requests":
                 return node
-            own = substitute(node.operand, local)
-            others = [
-                fold(Conditional(guard, substitute(node.operand, {**local, **axes}), Integer(0)))
-                for guard, axes in peers
-            ]
-            if node.aggregate == "max_ranks":
-                return Call("max", (own, *others)) if others else own
-            return self._sum_over_ranks(own, others)
+            held = f"over {len(written_out)}"
+            written_out[held] = self._aggregate(node, local, peers)
+            return Name(held)
 
-        return fold(substitute(transform(value, expand), local))
+        held_back = transform(value, expand)
+        return fold(substitute(held_back, {**local, **written_out}))
 
-    def _sum_over_ranks(self, own: Expr, others: list[Expr]) -> Expr:
+    def _aggregate(self, node: Over, local: Axes, peers: list[tuple[Expr, Axes]]) -> Expr:
+        own = substitute(node.operand, local)
+        others = tuple(
+            fold(Conditional(guard, substitute(node.operand, {**local, **axes}), Integer(0)))
+            for guard, axes in peers
+        )
+        if node.aggregate == "max_ranks":
+            return Call("max", (own, *others)) if others else own
+        return self._sum_over_ranks(own, others)
+
+    def _sum_over_ranks(self, own: Expr, others: tuple[Expr, ...]) -> Expr:
         count = self.resolved.spec.rank_count
-        if count is None or not others:
+        if count is None:
             return own
-        largest = others[0] if len(others) == 1 else Call("max", tuple(others))
+        largest = fold(Call("max", (own, *others))) if others else own
         rest = Binary("-", self.rewrite(count), Integer(1))
         return Binary("+", own, Binary("*", rest, largest))

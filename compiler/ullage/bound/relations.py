@@ -153,9 +153,8 @@ def isolate(
     kept_highs = _without_dominated(highs, oracle, known, largest=False)
     for low in kept_lows:
         for high in kept_highs:
-            projected = Relation(low, high, guard)
-            if not oracle(projected.claim, known):
-                rest.append(projected)
+            if Search(oracle, (*known, guard)).at_most(low, high) is None:
+                rest.append(Relation(low, high, guard))
     return Interval(kept_lows, kept_highs, tuple(rest))
 
 

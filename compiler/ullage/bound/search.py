@@ -16,10 +16,13 @@ from ullage.expr.tree import (
     Comparison,
     Conditional,
     Expr,
+    Function,
     Integer,
     Name,
     children,
+    free_names,
     negation,
+    substitute,
 )
 
 Oracle = Callable[[Expr, tuple[Expr, ...]], bool]
@@ -37,6 +40,7 @@ class Search:
     oracle: Oracle
     given: tuple[Expr, ...]
     unfold: dict[str, Expr] = field(default_factory=dict)
+    use_bounds: bool = True
     tried: dict[tuple[Expr, Expr], Step | None] = field(default_factory=dict)
 
     def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
@@ -84,7 +88,7 @@ class Search:
         return None
 
     def _under(self, condition: Expr) -> Search:
-        return Search(self.oracle, (*self.given, condition), self.unfold)
+        return Search(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
 
     def _by_shape(self, left: Expr, right: Expr, depth: int) -> Step | None:
         attempts = (
@@ -94,6 +98,7 @@ class Search:
             self._choose_right,
             self._choose_left,
             self._special,
+            self._via_bound,
             self._unfold,
         )
         for attempt in attempts:
@@ -204,8 +209,11 @@ class Search:
         return Step(rule, left, right, tuple(premises))
 
     def _in_case(self, case: Expr, claim: tuple[Expr, Expr], depth: int) -> Step | None:
-        if self.oracle(negation(case), self.given):
+        opposite = negation(case)
+        if opposite in self.given:
             return Step("leaf", *claim)  # the case cannot be: anything follows
+        if case not in self.given and self.oracle(opposite, self.given):
+            return Step("leaf", *claim)
         return self._under(case).at_most(*claim, depth)
 
     # One part of one side is enough
@@ -232,31 +240,72 @@ class Search:
 
     def _special(self, left: Expr, right: Expr, depth: int) -> Step | None:
         return (
-            self._align_scales(left, right, depth)
+            self._scales(left, right, depth)
             or self._shifted_quotient(left, right, depth)
+            or self._spread_quotient(left, right, depth)
             or self._above_itself(left, right, depth)
             or self._quotient_cancels(left, right, depth)
         )
 
-    def _align_scales(self, left: Expr, right: Expr, depth: int) -> Step | None:
-        """align_up(x * w, a) <= align_up(x, a) * w, and on to `right`."""
+    def _scales(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """Rounding a multiple up gives no more than the multiple of the rounded, and on to `right`.
+
+        align_up(x * w, a) <= align_up(x, a) * w, and the same of cdiv.
+        """
         match left:
-            case Call("align_up", (Binary("*", x, w), a)) if self._all_non_negative(w):
-                scaled = Binary("*", Call("align_up", (x, a)), w)
-                rest = self.at_most(scaled, right, depth) if _mentions_align(right) else None
-                if rest is not None:
-                    first = Step("align_scales", left, scaled)
-                    return Step("chain", left, right, (first, rest))
+            case Call("align_up" | "cdiv" as function, (Binary("*", x, w), a)):
+                for operand, factor in ((x, w), (w, x)):
+                    step = self._scaled(function, left, right, (operand, factor, a), depth)
+                    if step is not None:
+                        return step
         return None
 
+    def _scaled(
+        self, function: Function, left: Expr, right: Expr, parts: tuple[Expr, Expr, Expr], depth: int
+    ) -> Step | None:
+        operand, factor, alignment = parts
+        if not _mentions(function, right) or not self.non_negative(factor):
+            return None
+        scaled = Binary("*", Call(function, (operand, alignment)), factor)
+        rest = self._multiple(scaled, right, depth)
+        if rest is None:
+            return None
+        rule: RuleName = "align_scales" if function == "align_up" else "cdiv_scales"
+        return Step("chain", left, right, (Step(rule, left, scaled), rest))
+
+    def _multiple(self, scaled: Binary, right: Expr, depth: int) -> Step | None:
+        """`scaled` against `right`, whose factors may stand in the other order."""
+        match right:
+            case Binary("*", first, second) if first == scaled.right and second == scaled.left:
+                return Step("leaf", scaled, right)
+            case _:
+                return self.at_most(scaled, right, depth)
+
     def _shifted_quotient(self, left: Expr, right: Expr, depth: int) -> Step | None:
-        """a + (s - a) // p grows with a."""
+        """a + (s - a) // p grows with s, and with a."""
         match left, right:
             case (
                 Binary("+", a, Binary("//", Binary("-", s, a2), p)),
                 Binary("+", b, Binary("//", Binary("-", t, b2), q)),
-            ) if a == a2 and b == b2 and s == t and p == q and self.at_least(p, 1):
-                return self._from("shifted_quotient", left, right, ((a, b),), depth)
+            ) if a == a2 and b == b2 and p == q and self.at_least(p, 1):
+                middle = Binary("+", a, Binary("//", Binary("-", t, a), p))
+                first = self._congruence(left, middle, depth) if s != t else None
+                last = self._from("shifted_quotient", middle, right, ((a, b),), depth)
+                if s == t or last is None:
+                    return last
+                return first and Step("chain", left, right, (first, last))
+        return None
+
+    def _spread_quotient(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """cdiv(s, p) = 1 + (s - 1) // p <= n + (s - n) // p for n >= 1."""
+        match left, right:
+            case Call("cdiv", (s, p)), Binary("+", n, Binary("//", Binary("-", t, m), q)) if (
+                n == m and s == t and p == q and self.at_least(n, 1)
+            ):
+                one = Integer(1)
+                middle = Binary("+", one, Binary("//", Binary("-", s, one), p))
+                rest = self.at_most(middle, right, depth)
+                return rest and Step("chain", left, right, (Step("leaf", left, middle), rest))
         return None
 
     def _above_itself(self, left: Expr, right: Expr, depth: int) -> Step | None:
@@ -286,6 +335,23 @@ class Search:
                     return Step("chain", left, right, (first, Step("leaf", quotient, right)))
         return None
 
+    # Upper bounds of single variables among the assumptions
+
+    def _via_bound(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """left <= left where a variable that `right` lacks is at its assumed bound <= right."""
+        for assumed in self.given if self.use_bounds else ():
+            match assumed:
+                case Comparison("<=", Name(name=name), bound) if left != Name(name):
+                    if name not in free_names(left) or name in free_names(right):
+                        continue
+                    middle = substitute(left, {name: bound})
+                    nested = Search(self.oracle, self.given, self.unfold, use_bounds=False)
+                    first = nested.at_most(left, middle, depth)
+                    rest = first and nested.at_most(middle, right, depth)
+                    if first and rest:
+                        return Step("chain", left, right, (first, rest))
+        return None
+
     def _unfold(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left, right:
             case _, Name(name=name) if name in self.unfold:
@@ -300,7 +366,7 @@ class Search:
                 return None
 
 
-def _mentions_align(node: Expr) -> bool:
-    if isinstance(node, Call) and node.function == "align_up":
+def _mentions(function: Function, node: Expr) -> bool:
+    if isinstance(node, Call) and node.function == function:
         return True
-    return any(_mentions_align(child) for child in children(node))
+    return any(_mentions(function, child) for child in children(node))

@@ -18,6 +18,7 @@ from ullage.expr.kinds import BoolKind, Kind, ListKind
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
+    Boolean,
     Enumerant,
     Expr,
     Integer,
@@ -46,6 +47,9 @@ def for_worker(resolved: ResolvedSpec, worker: str) -> ForWorker:
         name: Name(worker_name(name, worker)) for name in resolved.worker_dependent
     }
     values["worker"] = Enumerant("worker", worker, workers.index(worker))
+    for definition in resolved.spec.definitions:
+        if isinstance(definition.value, Integer | Boolean):
+            values[definition.name] = definition.value  # a named constant is its value
     return lambda expression: fold(substitute(expression, values))
 
 

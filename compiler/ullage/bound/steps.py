@@ -23,6 +23,7 @@ RuleName = Literal[
     "cases_left",
     "cases_right",
     "align_scales",
+    "cdiv_scales",
     "above_itself",
     "shifted_quotient",
     "unfold_left",

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
+from ullage.diagnostics.diagnostic import Diagnostic, nearest
 from ullage.place import Place
+
+NOT_AN_EXPRESSION = "U301"
+NOT_IN_THE_LANGUAGE = "U310"
+OVER_A_LIMIT = "U307"
+NOT_A_NAME = "U308"
+UNKNOWN_NAME = "U302"
+UNKNOWN_VALUE = "U309"
+WRONG_ARGUMENTS = "U311"
+WRONG_KIND = "U303"
+UNITS_DIFFER = "U304"
+NOT_A_UNIT = "U315"
+
+SHORT_LIST = 8
 
 
 class ExpressionError(Exception):
-    """An expression that the language does not allow, with the place of the offending part.
-
-    `code` is stable (`expression-*`, `name-*`, `kind-*`, `unit-*`); `hint` says what to write
-    instead, where that is known.
-    """
+    """An expression that the language does not allow, with the place of the offending part."""
 
     def __init__(self, code: str, message: str, place: Place, hint: str | None = None) -> None:
         super().__init__(message)
@@ -23,22 +32,18 @@ class ExpressionError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        tail = f" ({self.hint})" if self.hint else ""
-        return f"{self.place}: {self.message}{tail}"
+        return str(self.diagnostic)
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The error as a value to collect."""
+        return Diagnostic(self.code, self.message, self.place, self.hint)
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `name`, or None when none is close."""
-    close = difflib.get_close_matches(name, sorted(candidates), n=1, cutoff=0.6)
-    return close[0] if close else None
-
-
-def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint that names the nearest candidate; with a few candidates, all of them."""
+def suggestion(word: str, candidates: Iterable[str]) -> str | None:
+    """The nearest candidate as a hint; where none is alike, all of them if they are few."""
     known = sorted(candidates)
-    close = nearest(name, known)
-    if close is not None:
-        return f"did you mean `{close}`?"
-    if 0 < len(known) <= 6:
-        return "known here: " + ", ".join(known)
-    return None
+    alike = nearest(word, known)
+    if alike is not None:
+        return f"did you mean '{alike}'?"
+    return "known: " + ", ".join(known) if 0 < len(known) <= SHORT_LIST else None

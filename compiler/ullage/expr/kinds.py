@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ullage.expr.errors import ExpressionError, did_you_mean
+from ullage.expr import errors
+from ullage.expr.errors import ExpressionError, suggestion
 from ullage.expr.tree import (
     Binary,
     Boolean,
@@ -75,7 +76,7 @@ class EnumKind:
     values: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"a value of `{self.name}`"
+        return f"a value of '{self.name}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +144,14 @@ def infer(expr: Expr, kinds: Mapping[str, Kind]) -> Kind:
 def _known(name: Name, kinds: Mapping[str, Kind]) -> Kind:
     kind = kinds.get(name.name)
     if kind is None:
-        hint = did_you_mean(name.name, kinds)
-        message = f"there is no `{name.name}` here"
-        raise ExpressionError("name-unknown", message, name.place, hint)
+        hint = suggestion(name.name, kinds)
+        message = f"there is no '{name.name}' here"
+        raise ExpressionError(errors.UNKNOWN_NAME, message, name.place, hint)
     return kind
 
 
 def _expected(wanted: str, kind: Kind, place: Place) -> ExpressionError:
-    return ExpressionError("kind-mismatch", f"expected {wanted}, found {kind}", place)
+    return ExpressionError(errors.WRONG_KIND, f"expected {wanted}, found {kind}", place)
 
 
 def _integer(expr: Expr, kinds: Mapping[str, Kind]) -> IntKind:
@@ -181,7 +182,7 @@ def _same_unit(left: Unit | None, right: Unit | None, place: Place) -> Unit | No
     if left != right:
         message = f"{_named(left)} meets {_named(right)}"
         hint = "multiply or divide by an amount that converts one into the other"
-        raise ExpressionError("unit-mismatch", message, place, hint)
+        raise ExpressionError(errors.UNITS_DIFFER, message, place, hint)
     return left
 
 
@@ -239,8 +240,8 @@ def _comparison(expr: Comparison, kinds: Mapping[str, Kind]) -> BoolKind:
         raise _expected("an integer", left, expr.left.place)
     _joined(left, right, expr.place if isinstance(left, IntKind) else expr.right.place)
     if expr.operator not in ("==", "!=") and not isinstance(left, IntKind):
-        message = f"`{expr.operator}` orders integers, not {left}"
-        raise ExpressionError("kind-mismatch", message, expr.place, "compare with `==` or `!=`")
+        message = f"'{expr.operator}' orders integers, not {left}"
+        raise ExpressionError(errors.WRONG_KIND, message, expr.place, "compare with '==' or '!='")
     return BOOLEAN
 
 
@@ -295,9 +296,9 @@ def resolve(expr: Expr, kinds: Mapping[str, Kind]) -> Expr:
 def enumerant(name: Name, enum: EnumKind) -> Enumerant:
     """The value of `enum` that a bare name spells. Raises ExpressionError if there is none."""
     if name.name not in enum.values:
-        message = f"`{enum.name}` has no value `{name.name}`"
-        hint = did_you_mean(name.name, enum.values)
-        raise ExpressionError("enum-value-unknown", message, name.place, hint)
+        message = f"'{enum.name}' has no value '{name.name}'"
+        hint = suggestion(name.name, enum.values)
+        raise ExpressionError(errors.UNKNOWN_VALUE, message, name.place, hint)
     return Enumerant(enum.name, name.name, enum.values.index(name.name), place=name.place)
 
 

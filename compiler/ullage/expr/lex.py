@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from ullage.expr import errors
 from ullage.expr.errors import ExpressionError
 from ullage.place import Place
 
@@ -40,36 +41,36 @@ _SYMBOLS = frozenset(
 )
 
 _REFUSED_SYMBOLS: dict[str, tuple[str, str]] = {
-    "/": ("`/` divides inexactly", "use `//` to round down or `cdiv(a, b)` to round up"),
-    "**": ("powers are not part of the language", "multiply, or write a literal power as `2^31`"),
-    "^": ("`^` is only for literals", "write a literal power without spaces, as in `2^31`"),
-    "=": ("`=` does not compare", "compare with `==`; functions take no keyword arguments"),
-    ":=": ("`:=` does not exist here", "give the value a name of its own among the definitions"),
+    "/": ("'/' divides inexactly", "use '//' to round down or 'cdiv(a, b)' to round up"),
+    "**": ("powers are not part of the language", "multiply, or write a literal power as '2^31'"),
+    "^": ("'^' is only for literals", "write a literal power without spaces, as in '2^31'"),
+    "=": ("'=' does not compare", "compare with '=='; functions take no keyword arguments"),
+    ":=": ("':=' does not exist here", "give the value a name of its own among the definitions"),
     ".": ("a name has no attributes", "write the name of a parameter, definition or axis"),
-    ":": ("`:` has no meaning in an expression", "there are no slices, lambdas or dictionaries"),
-    "{": ("sets and dictionaries are not part of the language", "write a list: `[a, b]`"),
-    "}": ("sets and dictionaries are not part of the language", "write a list: `[a, b]`"),
-    "&": ("`&` is not an operator here", "write `and`"),
-    "&&": ("`&&` is not an operator here", "write `and`"),
-    "|": ("`|` is not an operator here", "write `or`"),
-    "||": ("`||` is not an operator here", "write `or`"),
-    "!": ("`!` is not an operator here", "write `not`"),
-    "?": ("`?` is not an operator here", "write `a if condition else b`"),
-    "~": ("`~` is not an operator here", "write `not`, or a unary `-`"),
-    "<>": ("`<>` is not a comparison", "write `!=`"),
-    "=<": ("`=<` is not a comparison", "write `<=`"),
-    "=>": ("`=>` is not a comparison", "write `>=`"),
-    "===": ("`===` is not a comparison", "write `==`"),
-    "<<": ("shifts are not part of the language", "multiply by a literal power, as in `x * 2^4`"),
-    ">>": ("shifts are not part of the language", "divide by a literal power, as in `x // 2^4`"),
+    ":": ("':' has no meaning in an expression", "there are no slices, lambdas or dictionaries"),
+    "{": ("sets and dictionaries are not part of the language", "write a list: '[a, b]'"),
+    "}": ("sets and dictionaries are not part of the language", "write a list: '[a, b]'"),
+    "&": ("'&' is not an operator here", "write 'and'"),
+    "&&": ("'&&' is not an operator here", "write 'and'"),
+    "|": ("'|' is not an operator here", "write 'or'"),
+    "||": ("'||' is not an operator here", "write 'or'"),
+    "!": ("'!' is not an operator here", "write 'not'"),
+    "?": ("'?' is not an operator here", "write 'a if condition else b'"),
+    "~": ("'~' is not an operator here", "write 'not', or a unary '-'"),
+    "<>": ("'<>' is not a comparison", "write '!='"),
+    "=<": ("'=<' is not a comparison", "write '<='"),
+    "=>": ("'=>' is not a comparison", "write '>='"),
+    "===": ("'===' is not a comparison", "write '=='"),
+    "<<": ("shifts are not part of the language", "multiply by a literal power, as in 'x * 2^4'"),
+    ">>": ("shifts are not part of the language", "divide by a literal power, as in 'x // 2^4'"),
     "#": ("a comment is not part of an expression", "put the comment on a line of its own"),
     ";": ("an expression is not a statement", "write one expression"),
 }
 _REFUSED_WORDS: dict[str, tuple[str, str]] = {
-    "True": ("`True` is not a name", "write `true`"),
-    "False": ("`False` is not a name", "write `false`"),
-    "None": ("`None` does not exist here", "guard the name with `when` instead"),
-    "is": ("`is` is not a comparison here", "write `==`"),
+    "True": ("'True' is not a name", "write 'true'"),
+    "False": ("'False' is not a name", "write 'false'"),
+    "None": ("'None' does not exist here", "guard the name with 'when' instead"),
+    "is": ("'is' is not a comparison here", "write '=='"),
     "lambda": ("functions are not defined in expressions", "name the value among the definitions"),
 }
 
@@ -97,13 +98,13 @@ def scan(text: str, at: At, *, keywords: bool = False) -> tuple[Token, ...]:
     if len(text) > MAX_LENGTH:
         message = f"an expression of {len(text)} characters; at most {MAX_LENGTH} are allowed"
         hint = "name parts of it among the definitions"
-        raise ExpressionError("expression-limit", message, at(0, 1), hint)
+        raise ExpressionError(errors.OVER_A_LIMIT, message, at(0, 1), hint)
     tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
         if match.group() not in BLANKS:
             tokens.append(_token(match, at, keywords))
     if not tokens:
-        raise ExpressionError("expression-syntax", "an expression is missing here", at(0, 1))
+        raise ExpressionError(errors.NOT_AN_EXPRESSION, "an expression is missing here", at(0, 1))
     _check_brackets(tokens, at)
     return tuple(tokens)
 
@@ -119,7 +120,9 @@ def _token(match: re.Match[str], at: At, keywords: bool) -> Token:
             return Token("name", text, offset)
         case "string":
             hint = "write the name or the value of an enum without quotes"
-            raise ExpressionError("expression-syntax", "there are no strings here", place, hint)
+            raise ExpressionError(
+                errors.NOT_IN_THE_LANGUAGE, "there are no strings here", place, hint
+            )
         case _:
             if text not in _SYMBOLS and not (keywords and text == "="):
                 raise _refused_symbol(text, place)
@@ -129,9 +132,11 @@ def _token(match: re.Match[str], at: At, keywords: bool) -> Token:
 def _refused_symbol(text: str, place: Place) -> ExpressionError:
     known = _REFUSED_SYMBOLS.get(text)
     if known is not None:
-        return ExpressionError("expression-syntax", known[0], place, known[1])
+        return ExpressionError(errors.NOT_IN_THE_LANGUAGE, known[0], place, known[1])
     shown = text if text.isascii() and text.isprintable() else f"U+{ord(text[0]):04X}"
-    return ExpressionError("expression-syntax", f"`{shown}` has no meaning in an expression", place)
+    return ExpressionError(
+        errors.NOT_IN_THE_LANGUAGE, f"'{shown}' has no meaning in an expression", place
+    )
 
 
 def _check_word(text: str, place: Place) -> None:
@@ -139,18 +144,18 @@ def _check_word(text: str, place: Place) -> None:
         return
     if text in _REFUSED_WORDS:
         message, hint = _REFUSED_WORDS[text]
-        raise ExpressionError("expression-syntax", message, place, hint)
+        raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, place, hint)
     check_identifier(text, place)
 
 
 def check_identifier(text: str, place: Place) -> None:
     """Raises ExpressionError unless `text` may name something: `[a-z][a-z0-9_]*`, not reserved."""
     if not IDENTIFIER.fullmatch(text):
-        message = f"`{text[:40]}` is not a name" if text else "a name is missing here"
-        hint = "names are lowercase letters, digits and `_`, and start with a letter"
-        raise ExpressionError("name-malformed", message, place, hint)
+        message = f"'{text[:40]}' is not a name" if text else "a name is missing here"
+        hint = "names are lowercase letters, digits and '_', and start with a letter"
+        raise ExpressionError(errors.NOT_A_NAME, message, place, hint)
     if keyword.iskeyword(text):
-        raise ExpressionError("name-reserved", f"`{text}` is a reserved word", place)
+        raise ExpressionError(errors.NOT_A_NAME, f"'{text}' is a reserved word", place)
 
 
 def _literal(text: str, place: Place) -> int:
@@ -159,13 +164,13 @@ def _literal(text: str, place: Place) -> int:
         raise _malformed_number(text, place)
     for digits in (base, exponent):
         if len(digits) > 1 and digits.startswith("0"):
-            message = f"`{text[:40]}` starts with a zero"
-            raise ExpressionError("expression-syntax", message, place, "write it without")
+            message = f"'{text[:40]}' starts with a zero"
+            raise ExpressionError(errors.NOT_AN_EXPRESSION, message, place, "write it without")
     if len(base) <= MAX_DIGITS and len(exponent) <= MAX_DIGITS:
         value = _power(int(base), int(exponent)) if exponent else int(base)
         if value <= MAX_LITERAL:
             return value
-    raise ExpressionError("expression-limit", "a literal is at most 2^63 in size", place)
+    raise ExpressionError(errors.OVER_A_LIMIT, "a literal is at most 2^63 in size", place)
 
 
 def _power(base: int, exponent: int) -> int:
@@ -178,10 +183,14 @@ def _power(base: int, exponent: int) -> int:
 
 def _malformed_number(text: str, place: Place) -> ExpressionError:
     if "." in text:
-        hint = "all numbers are integers; write a fraction as `cdiv(5 * x, 4)`"
-        return ExpressionError("expression-syntax", "there are no decimal numbers", place, hint)
+        hint = "all numbers are integers; write a fraction as 'cdiv(5 * x, 4)'"
+        return ExpressionError(
+            errors.NOT_IN_THE_LANGUAGE, "there are no decimal numbers", place, hint
+        )
     hint = "integers are written with decimal digits only"
-    return ExpressionError("expression-syntax", f"`{text[:40]}` is not an integer", place, hint)
+    return ExpressionError(
+        errors.NOT_IN_THE_LANGUAGE, f"'{text[:40]}' is not an integer", place, hint
+    )
 
 
 def _check_brackets(tokens: list[Token], at: At) -> None:
@@ -194,18 +203,18 @@ def _check_brackets(tokens: list[Token], at: At) -> None:
         elif token.text in _CLOSING.values() and (
             not opened or _CLOSING[opened.pop().text] != token.text
         ):
-            message = f"`{token.text}` closes nothing that is open here"
-            raise ExpressionError("expression-syntax", message, at(token.offset, 1))
+            message = f"'{token.text}' closes nothing that is open here"
+            raise ExpressionError(errors.NOT_AN_EXPRESSION, message, at(token.offset, 1))
     if opened:
-        message = f"this `{opened[-1].text}` is never closed"
-        raise ExpressionError("expression-syntax", message, at(opened[-1].offset, 1))
+        message = f"this '{opened[-1].text}' is never closed"
+        raise ExpressionError(errors.NOT_AN_EXPRESSION, message, at(opened[-1].offset, 1))
 
 
 def too_deep(place: Place) -> ExpressionError:
     """The error for a nesting that is over the limit."""
     message = f"an expression nested more than {MAX_DEPTH} deep"
     return ExpressionError(
-        "expression-limit", message, place, "name parts of it among the definitions"
+        errors.OVER_A_LIMIT, message, place, "name parts of it among the definitions"
     )
 
 
@@ -218,14 +227,14 @@ def explain(tokens: tuple[Token, ...], at: At) -> ExpressionError | None:
     for token, following in zip(tokens, (*tokens[1:], None), strict=True):
         missing = _missing_between(previous, token, following)
         if missing is not None:
-            message = f"{missing} is missing before `{token.text}`"
-            return ExpressionError("expression-syntax", message, at(token.offset, token.width))
+            message = f"{missing} is missing before '{token.text}'"
+            return ExpressionError(errors.NOT_AN_EXPRESSION, message, at(token.offset, token.width))
         previous = token
     last = tokens[-1]
     if _ends_operand(last):
         return None
-    message = f"an operand is missing after `{last.text}`"
-    return ExpressionError("expression-syntax", message, at(last.offset, last.width))
+    message = f"an operand is missing after '{last.text}'"
+    return ExpressionError(errors.NOT_AN_EXPRESSION, message, at(last.offset, last.width))
 
 
 def _missing_between(previous: Token | None, token: Token, following: Token | None) -> str | None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
-from ullage.expr import lex
-from ullage.expr.errors import ExpressionError, did_you_mean
+from ullage.expr import errors, lex
+from ullage.expr.errors import ExpressionError, suggestion
 from ullage.expr.tree import (
     Aggregate,
     Binary,
@@ -63,11 +63,11 @@ _COMPARISON: dict[type[ast.cmpop], ComparisonOperator] = {
 _LIST_LIKE = (Name, ListOf, Comprehension, Conditional)
 
 _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
-    ast.Tuple: ("there are no tuples", "write a list: `[a, b]`"),
-    ast.Subscript: ("there are no subscripts", "use `min`, `max` or `next_in` of the list"),
-    ast.GeneratorExp: ("there are no generators", "write the list in brackets: `[x for x in xs]`"),
-    ast.Starred: ("`*` does not unpack here", "`max` and `min` of one list take the list itself"),
-    ast.UnaryOp: ("a number has no `+` sign", "leave it out"),
+    ast.Tuple: ("there are no tuples", "write a list: '[a, b]'"),
+    ast.Subscript: ("there are no subscripts", "use 'min', 'max' or 'next_in' of the list"),
+    ast.GeneratorExp: ("there are no generators", "write the list in brackets: '[x for x in xs]'"),
+    ast.Starred: ("'*' does not unpack here", "'max' and 'min' of one list take the list itself"),
+    ast.UnaryOp: ("a number has no '+' sign", "leave it out"),
 }
 
 
@@ -106,19 +106,19 @@ def parse_call(text: str, at: At) -> tuple[str, dict[str, Expr]]:
         case ast.Call(func=ast.Name() as function, args=[], keywords=keywords):
             return converter.identifier(function, function.id), converter.keywords(keywords)
         case ast.Call(func=ast.Name(), args=[first, *_]):
-            message, hint = "an argument needs its name", "write `name=value`"
-            raise ExpressionError("expression-syntax", message, converter.place(first), hint)
+            message, hint = "an argument needs its name", "write 'name=value'"
+            raise ExpressionError(errors.NOT_AN_EXPRESSION, message, converter.place(first), hint)
         case _:
-            message, hint = "expected a name, or a call", "write `name` or `name(argument=value)`"
-            raise ExpressionError("expression-syntax", message, converter.place(node), hint)
+            message, hint = "expected a name, or a call", "write 'name' or 'name(argument=value)'"
+            raise ExpressionError(errors.NOT_AN_EXPRESSION, message, converter.place(node), hint)
 
 
 def parse_dotted(text: str, at: At) -> SourceRef:
     """A field path with an optional dimension. Raises ExpressionError for any other text."""
     stripped = text.strip(lex.BLANKS)
     if not stripped or len(text) > lex.MAX_LENGTH:
-        message, hint = "expected a field of the batch", "write it as `batch.seq_lens`"
-        raise ExpressionError("expression-syntax", message, at(0, 1), hint)
+        message, hint = "expected a field of the batch", "write it as 'batch.seq_lens'"
+        raise ExpressionError(errors.NOT_AN_EXPRESSION, message, at(0, 1), hint)
     offset = text.index(stripped)
     names, bracket, rest = stripped.partition("[")
     path: list[str] = []
@@ -135,7 +135,7 @@ def _dimension(text: str, place: Place) -> int:
     plain = digits.isascii() and digits.isdigit() and str(int(digits[:4])) == digits
     if not plain or digits == text:
         message = "a dimension is one small number in brackets"
-        raise ExpressionError("expression-syntax", message, place, "write it as `[0]`")
+        raise ExpressionError(errors.NOT_AN_EXPRESSION, message, place, "write it as '[0]'")
     return int(digits)
 
 
@@ -160,9 +160,9 @@ def _translated(error: SyntaxError, tokens: tuple[lex.Token, ...], at: At) -> Ex
     token = _first_from((error.offset or 1) - 2, tokens)
     place = at(token.offset, token.width)
     if "else" in error.msg:
-        hint = "write `a if condition else b`"
-        return ExpressionError("expression-syntax", "an `if` without `else`", place, hint)
-    return ExpressionError("expression-syntax", f"unexpected `{token.text}`", place)
+        hint = "write 'a if condition else b'"
+        return ExpressionError(errors.NOT_AN_EXPRESSION, "an 'if' without 'else'", place, hint)
+    return ExpressionError(errors.NOT_AN_EXPRESSION, f"unexpected '{token.text}'", place)
 
 
 def _first_from(offset: int, tokens: tuple[lex.Token, ...]) -> lex.Token:
@@ -188,8 +188,8 @@ class _Converter:
     def identifier(self, node: ast.expr | ast.keyword, text: str) -> str:
         """A name that is free to name something."""
         if text in FUNCTIONS or text in ("true", "false"):
-            message = f"`{text}` is taken by the language"
-            raise ExpressionError("name-reserved", message, self.place(node))
+            message = f"'{text}' is taken by the language"
+            raise ExpressionError(errors.NOT_A_NAME, message, self.place(node))
         return text
 
     def keywords(self, keywords: list[ast.keyword]) -> dict[str, Expr]:
@@ -197,8 +197,8 @@ class _Converter:
         for word in keywords:
             name = self.identifier(word, word.arg or "")
             if name in values:
-                message = f"`{name}` is given twice"
-                raise ExpressionError("expression-syntax", message, self.place(word))
+                message = f"'{name}' is given twice"
+                raise ExpressionError(errors.NOT_AN_EXPRESSION, message, self.place(word))
             values[name] = self.convert(word.value, 1)
         return values
 
@@ -236,7 +236,7 @@ class _Converter:
                 return self._comprehension(node, depth, place)
             case _:
                 message, hint = _REFUSED.get(type(node), ("this has no meaning here", None))
-                raise ExpressionError("expression-syntax", message, place, hint)
+                raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, place, hint)
 
     def _all(self, nodes: list[ast.expr], depth: int) -> tuple[Expr, ...]:
         return tuple(self.convert(node, depth + 1) for node in nodes)
@@ -245,9 +245,9 @@ class _Converter:
         if node.id in ("true", "false"):
             return Boolean(node.id == "true", place=place)
         if node.id in FUNCTIONS:
-            message = f"`{node.id}` is a function"
-            hint = f"call it: `{node.id}(…)`"
-            raise ExpressionError("name-reserved", message, place, hint)
+            message = f"'{node.id}' is a function"
+            hint = f"call it: '{node.id}(…)'"
+            raise ExpressionError(errors.NOT_A_NAME, message, place, hint)
         return Name(node.id, place=place)
 
     def _negative(self, operand: ast.expr, depth: int, place: Place) -> Expr:
@@ -283,8 +283,8 @@ class _Converter:
     ) -> Expr:
         """`x in [a, b]` is `x == a or x == b`; `not in` is its negation, `!=` joined by `and`."""
         if not isinstance(right, (ast.List, ast.Tuple)) or not right.elts:
-            message, hint = "`in` needs a list that is written out", "write `x in [a, b]`"
-            raise ExpressionError("expression-syntax", message, self.place(right), hint)
+            message, hint = "'in' needs a list that is written out", "write 'x in [a, b]'"
+            raise ExpressionError(errors.NOT_AN_EXPRESSION, message, self.place(right), hint)
         value = self.convert(left, depth + 2)
         inside = isinstance(operator, ast.In)
         parts = tuple(
@@ -298,8 +298,8 @@ class _Converter:
     def _call(self, node: ast.Call, depth: int, place: Place) -> Expr:
         function = self._function(node)
         if node.keywords:
-            message = f"`{function}` takes no keyword arguments"
-            raise ExpressionError("expression-syntax", message, self.place(node.keywords[0]))
+            message = f"'{function}' takes no keyword arguments"
+            raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, self.place(node.keywords[0]))
         arguments = self._all(node.args, depth)
         self._check_arguments(function, arguments, place)
         if function in _AGGREGATES:
@@ -309,11 +309,15 @@ class _Converter:
     def _function(self, node: ast.Call) -> str:
         place = self.place(node.func)
         if not isinstance(node.func, ast.Name):
-            raise ExpressionError("expression-syntax", "only a function can be called", place)
+            raise ExpressionError(
+                errors.NOT_IN_THE_LANGUAGE, "only a function can be called", place
+            )
         name = node.func.id
         if name not in FUNCTIONS:
-            hint = did_you_mean(name, FUNCTIONS) or "functions: " + ", ".join(sorted(FUNCTIONS))
-            raise ExpressionError("name-unknown", f"there is no function `{name}`", place, hint)
+            hint = suggestion(name, FUNCTIONS) or "functions: " + ", ".join(sorted(FUNCTIONS))
+            raise ExpressionError(
+                errors.UNKNOWN_NAME, f"there is no function '{name}'", place, hint
+            )
         return name
 
     def _check_arguments(self, function: str, arguments: tuple[Expr, ...], place: Place) -> None:
@@ -326,20 +330,22 @@ class _Converter:
             wanted = "one argument" if expected == 1 else f"{expected} arguments"
             right = count == expected
         if not right:
-            raise ExpressionError("expression-syntax", f"`{function}` takes {wanted}", place)
+            raise ExpressionError(errors.WRONG_ARGUMENTS, f"'{function}' takes {wanted}", place)
         if function == "upper" and not isinstance(arguments[0], Name):
-            message, hint = "`upper` takes the name of a varying parameter", "write `upper(name)`"
-            raise ExpressionError("expression-syntax", message, arguments[0].place, hint)
+            message, hint = "'upper' takes the name of a varying parameter", "write 'upper(name)'"
+            raise ExpressionError(errors.WRONG_ARGUMENTS, message, arguments[0].place, hint)
 
     def _comprehension(self, node: ast.ListComp, depth: int, place: Place) -> Expr:
         if len(node.generators) > 1:
             second = self.place(node.generators[1].target)
             message = "a list is made from one other list only"
-            raise ExpressionError("expression-syntax", message, second)
+            raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, second)
         (generator,) = node.generators
         if not isinstance(generator.target, ast.Name):
-            message, hint = "`for` binds one name", "write `[x for x in xs]`"
-            raise ExpressionError("expression-syntax", message, self.place(generator.target), hint)
+            message, hint = "'for' binds one name", "write '[x for x in xs]'"
+            raise ExpressionError(
+                errors.NOT_IN_THE_LANGUAGE, message, self.place(generator.target), hint
+            )
         variable = self.identifier(generator.target, generator.target.id)
         source = self.convert(generator.iter, depth + 1)
         element = self.convert(node.elt, depth + 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ullage.expr.errors import ExpressionError, did_you_mean
+from ullage.expr import errors
+from ullage.expr.errors import ExpressionError, suggestion
 from ullage.expr.lex import At
 from ullage.place import BUILT_IN
 
@@ -30,15 +31,15 @@ class Unit:
         while True:
             factor = _FACTOR.match(text, offset)
             if factor is None:
-                message, hint = "expected a unit", "write it as `tokens/requests`, or `1` for none"
-                raise ExpressionError("unit-malformed", message, at(offset, 1), hint)
+                message, hint = "expected a unit", "write it as 'tokens/requests', or '1' for none"
+                raise ExpressionError(errors.NOT_A_UNIT, message, at(offset, 1), hint)
             unit = unit.times(_factor(factor, at), sign)
             offset = factor.end()
             if offset == len(text):
                 return unit
             if text[offset] not in "*/":
-                message = "expected `*` or `/` between units"
-                raise ExpressionError("unit-malformed", message, at(offset, 1))
+                message = "expected '*' or '/' between units"
+                raise ExpressionError(errors.NOT_A_UNIT, message, at(offset, 1))
             sign = 1 if text[offset] == "*" else -1
             offset += 1
 
@@ -76,8 +77,8 @@ def _factor(found: re.Match[str], at: At) -> Unit:
         return Unit()
     if base not in BASES:
         place = at(found.start("base"), len(base))
-        hint = did_you_mean(base, BASES)
-        raise ExpressionError("unit-unknown", f"there is no unit `{base[:40]}`", place, hint)
+        hint = suggestion(base, BASES)
+        raise ExpressionError(errors.NOT_A_UNIT, f"there is no unit '{base[:40]}'", place, hint)
     return Unit(tuple(power if known == base else 0 for known in BASES))
 
 

@@ -22,7 +22,7 @@ from ullage.prove.encode import Encoder
 Answer = Literal["proved", "refuted", "unknown"]
 Level = Literal["opaque", "related", "full"]
 
-RLIMIT: Mapping[Level, int] = {"opaque": 400_000, "related": 2_000_000, "full": 6_000_000}
+RLIMIT: Mapping[Level, int] = {"opaque": 300_000, "related": 800_000, "full": 4_000_000}
 
 
 @dataclass(frozen=True, slots=True)

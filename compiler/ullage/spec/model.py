@@ -337,9 +337,38 @@ class Audit:
     place: Place
 
 
+ReferenceKind = Literal[
+    "axis",
+    "worker",
+    "family",
+    "mode",
+    "mode or family",
+    "transform",
+    "slot",
+    "axis or slot",
+    "reader",
+    "context",
+    "value",
+    "list parameter",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that something refers to; contexts and values belong to the runner `owner`."""
+
+    kind: ReferenceKind
+    name: str
+    place: Place
+    owner: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Everything that one specs folder says about one engine."""
+    """Everything that one specs folder says about one engine.
+
+    `references` are all references by name, with the places that errors about them point to.
+    """
 
     engine: str
     doc: str
@@ -359,3 +388,4 @@ class Spec:
     runners: tuple[Runner, ...]
     audits: tuple[Audit, ...]
     place: Place
+    references: tuple[Reference, ...] = ()

@@ -201,7 +201,8 @@ class Composer:
     def _is_key(self, key: Node, is_flow: bool) -> TypeGuard[Scalar]:
         if not isinstance(key, Scalar) or (not key.text and not key.quoted):
             message = f"a key is text, found {kind_of(key)}"
-            hint = "put a value that starts with a bracket in quotes" if is_flow else None
+            is_bracketed = is_flow and not isinstance(key, Scalar)
+            hint = "put a value that starts with a bracket in quotes" if is_bracketed else None
             self._error_at("U109", message, key.place, hint=hint)
             return False
         if key.text == "<<" and not key.quoted:

@@ -31,7 +31,7 @@ class Fields:
     """The keys of one mapping, taken one by one; `what` names the thing in messages."""
 
     def __init__(self, mapping: Mapping, collector: Collector, what: str) -> None:
-        self.mapping = mapping
+        self.node = mapping
         self.what = what
         self._collector = collector
         self._entries: dict[str, Entry] = {entry.key.text: entry for entry in mapping.entries}
@@ -44,12 +44,12 @@ class Fields:
     def place(self, key: str) -> Place:
         """Where the value of `key` stands, or the whole mapping if it is absent."""
         entry = self._entries.get(key)
-        return self.mapping.place if entry is None else entry.value.place
+        return self.node.place if entry is None else entry.value.place
 
     def key_place(self, key: str) -> Place:
         """Where `key` itself stands, or the whole mapping if it is absent."""
         entry = self._entries.get(key)
-        return self.mapping.place if entry is None else entry.key.place
+        return self.node.place if entry is None else entry.key.place
 
     def raw(self, key: str, *, required: bool = False) -> Node | None:
         """The value of `key`, whatever it is."""
@@ -192,7 +192,7 @@ class Fields:
         sequence = self.sequence(key, required=required)
         return () if sequence is None else sequence.items
 
-    def mapping_of(self, key: str, *, required: bool = False) -> Mapping | None:
+    def mapping(self, key: str, *, required: bool = False) -> Mapping | None:
         """The mapping in `key`."""
         node = self.raw(key, required=required)
         if node is None or isinstance(node, Mapping):
@@ -202,12 +202,12 @@ class Fields:
 
     def fields(self, key: str, what: str, *, required: bool = False) -> Fields | None:
         """The mapping in `key`, for reading in the same way; its own `finish` is the caller's."""
-        mapping = self.mapping_of(key, required=required)
+        mapping = self.mapping(key, required=required)
         return None if mapping is None else Fields(mapping, self._collector, what)
 
     def named(self, key: str, *, required: bool = False) -> tuple[Entry, ...]:
         """The entries of the mapping in `key`, whose keys are names; empty if absent."""
-        mapping = self.mapping_of(key, required=required)
+        mapping = self.mapping(key, required=required)
         if mapping is None:
             return ()
         return tuple(
@@ -226,7 +226,7 @@ class Fields:
         for name, required in self._asked.items():
             if required and name in absent and name not in meant:
                 message = f"{self.what} lacks the key '{name}'"
-                self._collector.error("U202", message, self.mapping.place)
+                self._collector.error("U202", message, self.node.place)
 
     def _report_unknown(self, key: Scalar, absent: Collection[str]) -> None:
         message = f"unknown key '{key.text}' in {self.what}"

@@ -35,7 +35,7 @@ def find_split(source: str, start: int, end: int) -> Split | None:
 
 
 def whole_expression(source: str, start: int) -> Split:
-    """The expression from `start` to the comma or bracket that ends it outside of its own ones."""
+    """The expression from `start` to the comma, colon or unmatched bracket that ends it."""
     expected: list[str] = []
     index = start
     while index < len(source):
@@ -46,7 +46,7 @@ def whole_expression(source: str, start: int) -> Split:
             if not expected or expected[-1] != char:
                 break
             expected.pop()
-        elif char == "," and not expected:
+        elif not expected and (char == "," or source.startswith((": ", ":\n"), index)):
             break
         elif char in "'\"" and not (index > start and source[index - 1].isalnum()):
             index = _end_of_quoted(source, index)

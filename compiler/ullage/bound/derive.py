@@ -1,0 +1,316 @@
+"""Derives every capacity: the supremum of each extent over all modes and legal live batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ullage.bound.canonical import canonical, distribute
+from ullage.bound.capacities import Candidate, Capacities, Capacity
+from ullage.bound.eliminate import Eliminator, NoMaximum, Peak, Unbounded, chained
+from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.relations import NotLinear
+from ullage.bound.search import Oracle, Search
+from ullage.bound.steps import Step
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Logical,
+    conjunction,
+    disjunction,
+    negation,
+    substitute,
+)
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One peak of one mode, before the capacity is put together."""
+
+    mode: ModeProblem
+    cases: tuple[Expr, ...]
+    extent: Expr
+    condition: Expr
+    peak: Peak
+
+
+def derive(
+    problem: Problem, oracle: Oracle, collector: Collector, progress: Progress = lambda _: None
+) -> Capacities:
+    """The capacities of all runners; what has no proven maximum is reported, not guessed."""
+    found: list[Capacity] = []
+    for runner in problem.runners:
+        for target in runner.targets:
+            progress(f"bounding {runner.name}.{target}")
+            capacity = _Deriver(runner, target, oracle, collector).capacity()
+            if capacity is not None:
+                found.append(capacity)
+    return Capacities(tuple(found))
+
+
+@dataclass
+class _Deriver:
+    """Puts one capacity together from the peaks of the runner's modes."""
+
+    runner: RunnerProblem
+    target: str
+    oracle: Oracle
+    collector: Collector
+
+    def capacity(self) -> Capacity | None:
+        """The maximum over all modes, or None after an error was reported."""
+        before = len(self.collector.diagnostics)
+        branches = [
+            branch
+            for mode in self.runner.modes
+            if self.target in mode.extents
+            for branch in self._branches(mode)
+        ]
+        if len(self.collector.diagnostics) > before:
+            return None
+        kept = self._without_covered(branches)
+        formula = self._combine(kept)
+        return Capacity(
+            self.runner.name,
+            self.target,
+            formula,
+            tuple(self._candidate(branch, branch in kept) for branch in branches),
+            self._sound(branches, kept, formula),
+            self._attained(kept, formula),
+        )
+
+    def _branches(self, mode: ModeProblem) -> list[Branch]:
+        try:
+            peaks = Eliminator(mode, self.oracle).peaks(mode.extents[self.target])
+        except NoMaximum as error:
+            self._report_no_maximum(mode, error)
+        except Unbounded as error:
+            self.collector.error(
+                "U401",
+                f"live variable '{error.live.label}' of mode '{mode.name}' has no bound in the "
+                f"direction in which {self.runner.name}.{self.target} grows",
+                error.live.place,
+                hint="give it a range that ends in parameters or earlier live variables",
+            )
+        except NotLinear as error:
+            self.collector.error(
+                "U402",
+                f"no bound on '{error.variable}' follows from "
+                f"{spell(Comparison('<=', error.relation.left, error.relation.right))}",
+                mode.place,
+                hint="write the relation as a sum in which the variable has a constant factor",
+            )
+        else:
+            branches = [
+                Branch(mode, cases, extent, self._condition(mode, peak), peak)
+                for cases, extent, peak in peaks
+            ]
+            return [branch for branch in branches if branch.condition != FALSE]
+        return []
+
+    def _report_no_maximum(self, mode: ModeProblem, error: NoMaximum) -> None:
+        self.collector.error(
+            "U402",
+            f"{self.runner.name}.{self.target} in mode '{mode.name}': it could not be proved "
+            f"whether {spell(error.extent)} grows or falls with '{error.live.label}'",
+            error.live.place,
+            hint="bound the variable so that one direction holds, or split the mode in two",
+            related=((mode.place, f"mode '{mode.name}'"),),
+        )
+
+    def _condition(self, mode: ModeProblem, peak: Peak) -> Expr:
+        """Where the branch can occur, without what the runner's own guard implies."""
+        parts = [mode.guard, peak.condition]
+        known: tuple[Expr, ...] = (self.runner.guard,)
+        kept: list[Expr] = []
+        for part in _conjuncts(conjunction(*parts)):
+            if self.oracle(negation(part), known):
+                return FALSE
+            if not self.oracle(part, known):
+                kept.append(part)
+                known = (*known, part)
+        return conjunction(*kept)
+
+    def _without_covered(self, branches: list[Branch]) -> list[Branch]:
+        kept: list[Branch] = []
+        for branch in sorted(branches, key=lambda each: each.condition != TRUE):
+            if any(self._covers(other, branch) for other in kept):
+                continue
+            kept = [other for other in kept if not self._covers(branch, other)]
+            kept.append(branch)
+        return [branch for branch in branches if branch in kept]
+
+    def _covers(self, larger: Branch, smaller: Branch) -> bool:
+        """Whether `larger` can occur wherever `smaller` does, and is never less there."""
+        given = (self.runner.guard, smaller.condition)
+        if not self.oracle(larger.condition, given):
+            return False
+        search = Search(self.oracle, given)
+        return search.at_most(smaller.peak.formula, larger.peak.formula) is not None
+
+    def _combine(self, branches: Iterable[Branch]) -> Expr:
+        merged: dict[Expr, Expr] = {}
+        for branch in branches:
+            formula = branch.peak.formula
+            merged[formula] = disjunction(merged.get(formula, FALSE), branch.condition)
+        parts = [_where(formula, condition) for formula, condition in merged.items()]
+        if not parts:
+            return Integer(0)
+        exclusive = self._as_alternatives(list(merged.items()))
+        if exclusive is not None:
+            return exclusive
+        return fold(parts[0] if len(parts) == 1 else Call("max", tuple(parts)))
+
+    def _as_alternatives(self, parts: list[tuple[Expr, Expr]]) -> Expr | None:
+        """`a if c else b` where exactly one of the conditions holds in each configuration."""
+        conditions = [condition for _, condition in parts]
+        if len(parts) < 2 or TRUE in conditions:
+            return None
+        guard = (self.runner.guard,)
+        for position, condition in enumerate(conditions):
+            for other in conditions[position + 1 :]:
+                if not self.oracle(negation(conjunction(condition, other)), guard):
+                    return None
+        complete = self.oracle(disjunction(*conditions), guard)
+        result: Expr = parts[-1][0] if complete else _where(*parts[-1])
+        for formula, condition in reversed(parts[:-1]):
+            result = Conditional(condition, formula, result)
+        return fold(result)
+
+    def _sound(
+        self, branches: list[Branch], kept: list[Branch], formula: Expr
+    ) -> dict[str, Step]:
+        steps: dict[str, Step] = {}
+        for mode in self.runner.modes:
+            own = [branch for branch in branches if branch.mode is mode]
+            if self.target not in mode.extents:
+                continue
+            eliminator = Eliminator(mode, self.oracle)
+            step = _SoundStep(eliminator, own, self._covering(own, kept), formula).build(
+                mode.extents[self.target]
+            )
+            if step is None:
+                self.collector.error(
+                    "U503",
+                    f"{self.runner.name}.{self.target}: no proof that mode '{mode.name}' stays "
+                    f"below {spell(formula)}",
+                    mode.place,
+                )
+            else:
+                steps[mode.name] = step
+        return steps
+
+    def _covering(self, own: list[Branch], kept: list[Branch]) -> dict[int, Branch]:
+        return {
+            id(branch): next(
+                (other for other in kept if other is branch or self._covers(other, branch)), branch
+            )
+            for branch in own
+        }
+
+    def _attained(self, kept: list[Branch], formula: Expr) -> Step:
+        parts = tuple(_where(branch.peak.formula, branch.condition) for branch in kept)
+        largest = fold(parts[0] if len(parts) == 1 else Call("max", parts)) if parts else Integer(0)
+        search = Search(self.oracle, (self.runner.guard,))
+        return search.at_most(formula, largest) or Step("leaf", formula, largest)
+
+    def _candidate(self, branch: Branch, binding: bool) -> Candidate:
+        peak = branch.peak
+        given = (self.runner.guard, branch.condition)
+        reached = substitute(branch.mode.extents[self.target], peak.witness)
+        tight = Search(self.oracle, given).at_most(peak.formula, reached)
+        return Candidate(
+            branch.mode.name,
+            branch.condition,
+            peak.formula,
+            peak.witness,
+            peak.eliminations,
+            tight or Step("leaf", peak.formula, reached),
+            binding,
+        )
+
+
+@dataclass
+class _SoundStep:
+    """Assembles extent <= capacity of one mode from the chains of its branches."""
+
+    eliminator: Eliminator
+    branches: list[Branch]
+    covering: dict[int, Branch]
+    formula: Expr
+
+    def build(self, extent: Expr) -> Step | None:
+        """The whole claim, or None when a part of it finds no proof."""
+        tidy = distribute(canonical(extent))
+        first = self.eliminator.search.at_most(extent, tidy)
+        rest = self._branch(tidy, ())
+        if first is None or rest is None:
+            return None
+        return chained(extent, [first, rest]) if first.rule != "same" else rest
+
+    def _branch(self, extent: Expr, cases: tuple[Expr, ...]) -> Step | None:
+        for branch in self.branches:
+            if branch.extent == extent and branch.cases == cases:
+                return self._finish(branch)
+        match extent:
+            case Call("max", arguments) if len(arguments) > 1:
+                return self._all("max_below", extent, [(each, cases) for each in arguments])
+            case Conditional(condition, then, otherwise):
+                return self._all(
+                    "cases_left",
+                    extent,
+                    [(then, (*cases, condition)), (otherwise, (*cases, negation(condition)))],
+                )
+            case _:
+                return self._search(cases).at_most(extent, self.formula)
+
+    def _all(
+        self, rule: str, extent: Expr, parts: list[tuple[Expr, tuple[Expr, ...]]]
+    ) -> Step | None:
+        premises = [self._branch(part, cases) for part, cases in parts]
+        if any(premise is None for premise in premises):
+            return None
+        whole = tuple(premise for premise in premises if premise is not None)
+        if rule == "max_below":
+            return Step("max_below", extent, self.formula, whole)
+        return Step("cases_left", extent, self.formula, whole)
+
+    def _finish(self, branch: Branch) -> Step | None:
+        search = self._search(branch.cases)
+        covering = self.covering[id(branch)]
+        steps = [branch.peak.sound]
+        if covering is not branch:
+            between = search.at_most(branch.peak.formula, covering.peak.formula)
+            if between is None:
+                return None
+            steps.append(between)
+        last = search.at_most(covering.peak.formula, self.formula)
+        if last is None:
+            return None
+        steps.append(last)
+        return chained(branch.extent, steps)
+
+    def _search(self, cases: tuple[Expr, ...]) -> Search:
+        base = self.eliminator.search
+        return base if not cases else Search(base.oracle, (*base.given, *cases))
+
+
+def _where(formula: Expr, condition: Expr) -> Expr:
+    return fold(Conditional(condition, formula, Integer(0)))
+
+
+def _conjuncts(node: Expr) -> tuple[Expr, ...]:
+    if isinstance(node, Logical) and node.junction == "and":
+        return node.operands
+    return () if node == TRUE else (node,)
+

@@ -1,0 +1,147 @@
+"""Answers the deriver's questions: samples refute what is false, z3 proves what is left.
+
+Most questions of a search are false, and a handful of legal assignments shows it at once. Only the
+checker's verdicts count for a certificate; a wrong answer here can only lose a proof.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ullage.bound.problem import Domain, Live, Problem, Variable
+from ullage.expr.evaluate import EvaluationError, evaluate
+from ullage.expr.tree import Expr, free_names
+from ullage.prove.solver import Solver
+
+Value = int | bool | list[int]
+Sample = Mapping[str, Value]
+
+SAMPLES = 128
+TRIES = 1_000
+REPAIRS = 60
+SEED = 20
+REACHES = (1, 4, 12, 100, 5_000, 2**31)
+
+
+@dataclass
+class Oracle:
+    """Whether a claim holds under assumptions, as far as samples and z3 can tell."""
+
+    solver: Solver
+    samples: tuple[Sample, ...]
+    asked: int = 0
+    refuted: int = 0
+    known: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
+
+    def __call__(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
+        key = (claim, given)
+        if key not in self.known:
+            self.known[key] = self._answer(claim, given)
+        return self.known[key]
+
+    def _answer(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
+        self.asked += 1
+        if any(_refutes(sample, claim, given) for sample in self.samples):
+            self.refuted += 1
+            return False
+        return self.solver.decide(claim, given, "related").proved
+
+
+def oracle_for(problem: Problem, solver: Solver) -> Oracle:
+    """An oracle with samples of the problem's legal configurations and live batches."""
+    live = {each.name: each for runner in problem.runners for mode in runner.modes for each in mode.live}
+    return Oracle(solver, draw_samples(problem.domain, tuple(live.values())))
+
+
+def draw_samples(domain: Domain, live: tuple[Live, ...]) -> tuple[Sample, ...]:
+    """Random legal assignments, the same on every run."""
+    source = random.Random(SEED)
+    found: list[Sample] = []
+    for _ in range(TRIES):
+        sample = _configuration(domain, source)
+        if sample is not None:
+            _add_live(sample, live, source)
+            found.append(sample)
+        if len(found) == SAMPLES:
+            break
+    return tuple(found)
+
+
+def _configuration(domain: Domain, source: random.Random) -> dict[str, Value] | None:
+    """A random legal configuration: what breaks a constraint is drawn again, a few times."""
+    drawn: dict[str, Value] = {}
+    redraw = {variable.name for variable in domain.variables}
+    for _ in range(REPAIRS):
+        for variable in domain.variables:
+            if variable.name in redraw:
+                drawn[variable.name] = _value(variable, drawn, source)
+        sample = dict(drawn)
+        for definition in domain.definitions:
+            _define(sample, definition.name, definition.value)
+        broken = [each for each in domain.constraints if not _satisfied(each.that, sample)]
+        if not broken:
+            return sample
+        redraw = _rests_on(domain, free_names(source.choice(broken).that))
+    return None
+
+
+def _satisfied(condition: Expr, sample: Sample) -> bool:
+    try:
+        return bool(evaluate(condition, sample))
+    except EvaluationError:
+        return False
+
+
+def _rests_on(domain: Domain, names: frozenset[str]) -> set[str]:
+    """The parameters under the given names."""
+    found = set(names)
+    for definition in reversed(domain.definitions):
+        if definition.name in found:
+            found |= free_names(definition.value)
+    return found
+
+
+def _define(sample: dict[str, Value], name: str, value: Expr) -> None:
+    try:
+        sample[name] = evaluate(value, sample)
+    except EvaluationError:
+        sample[name] = 1  # its guard is false here, so nobody looks
+
+
+def _value(variable: Variable, sample: Sample, source: random.Random) -> Value:
+    if variable.type == "bool":
+        return source.random() < 0.5
+    low = _end(variable.low, sample, 0)
+    high = _end(variable.high, sample, low + 64)
+    if variable.type == "list":
+        return sorted({source.randint(low, min(high, low + 64)) for _ in range(4)})
+    reach = source.choice(REACHES)
+    return source.randint(low, max(low, min(high, low + reach)))
+
+
+def _end(end: Expr | None, sample: Sample, default: int) -> int:
+    if end is None:
+        return default
+    value = evaluate(end, sample)
+    return value if isinstance(value, int) else default
+
+
+def _add_live(sample: dict[str, Value], live: tuple[Live, ...], source: random.Random) -> None:
+    for each in live:
+        try:
+            low, high = evaluate(each.low, sample), evaluate(each.high, sample)
+        except EvaluationError:
+            continue
+        if isinstance(low, int) and isinstance(high, int) and low <= high:
+            corner = source.random()
+            drawn = low if corner < 0.3 else high if corner < 0.6 else source.randint(low, high)
+            sample[each.name] = drawn
+
+
+def _refutes(sample: Sample, claim: Expr, given: tuple[Expr, ...]) -> bool:
+    try:
+        return all(evaluate(each, sample) for each in given) and not evaluate(claim, sample)
+    except EvaluationError:
+        return False

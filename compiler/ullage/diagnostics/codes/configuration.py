@@ -1,0 +1,145 @@
+"""U7xx: configurations, launch commands and batches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ullage.diagnostics.entry import Code
+
+CODES: Final = (
+    Code(
+        "U701",
+        "value of a parameter",
+        "The value is of the wrong type, outside of the parameter's range, no value of its enum, "
+        "or given although the parameter's 'when' does not hold.",
+        "--max-running-requests 0",
+        "Give a value that the message allows, or leave the parameter out.",
+    ),
+    Code(
+        "U702",
+        "constraint broken",
+        "Parameters that are each in range break a constraint of the spec together; the message "
+        "gives its reason.",
+        "eagle_topk 1 with draft_tokens 8 and steps 3",
+        "Change one of the parameters that the constraint relates.",
+    ),
+    Code(
+        "U703",
+        "unknown parameter",
+        "The engine's spec has no parameter of this name.",
+        "--max-runing-requests 64",
+        "Correct the name.",
+    ),
+    Code(
+        "U704",
+        "missing parameter",
+        "The parameter has no default and was not given.",
+        "a configuration without tp_size",
+        "Give it a value.",
+    ),
+    Code(
+        "U705",
+        "command or log not understood",
+        "No launch command, and nothing that a start-up log usually holds, was found in the text.",
+        "an empty paste",
+        "Paste the whole command, or the lines of the log with the server arguments.",
+    ),
+    Code(
+        "U711",
+        "batch exceeds a capacity",
+        "After padding, the batch needs more than the static buffers have. Nothing was written.",
+        "requests 65 in a buffer of 64",
+        "Raise the parameter that binds, or send smaller batches.",
+    ),
+    Code(
+        "U712",
+        "live value out of range",
+        "A live value lies outside of the range that the capacities were derived from.",
+        "sum of seq_lens above the pool",
+        "Correct the producer of the batch, or the mode's ranges.",
+    ),
+    Code(
+        "U713",
+        "source missing",
+        "The batch lacks a field that the mode copies into a slot which is not optional.",
+        "batch.positions is None",
+        "Set the field, or mark the slot optional.",
+    ),
+    Code(
+        "U714",
+        "dtype of a source",
+        "The slot does not accept the dtype of its source.",
+        "a float32 source of an int64 slot",
+        "Convert the source, or list its dtype under 'accepts' if the values fit.",
+    ),
+    Code(
+        "U715",
+        "device of a source",
+        "The source lies on another device than its slot.",
+        "a host tensor as the source of a compute slot",
+        "Move the source, or declare the slot with device: host.",
+    ),
+    Code(
+        "U716",
+        "shape of a source",
+        "The source has another shape than the batch's extents imply.",
+        "seq_lens of 7 rows in a batch of 8 requests",
+        "Correct the producer of the batch, or the slot's shape.",
+    ),
+    Code(
+        "U717",
+        "mode not served",
+        "The runner does not serve the mode of this batch.",
+        "an extend batch given to a decode graph runner",
+        "Ask can_run first, or add the mode to the runner's spec.",
+    ),
+    Code(
+        "U718",
+        "source overlaps what is written",
+        "The source shares memory with static storage that this same load overwrites.",
+        "a batch made of slices of the registry's own buffers, shifted by a row",
+        "Copy the source, or hand over the slot's own storage unchanged.",
+    ),
+    Code(
+        "U719",
+        "source records gradients",
+        "Copying the source would record gradients into a static buffer.",
+        "a source with requires_grad set, outside of inference mode",
+        "Detach the source, or load in inference mode.",
+    ),
+    Code(
+        "U721",
+        "generated code of another version",
+        "The generated code was made for a runtime that this one is not compatible with.",
+        "an upgraded runtime beside code that was compiled earlier",
+        "Run 'ullage compile' with the installed version.",
+    ),
+    Code(
+        "U731",
+        "padding changes the output",
+        "In debug mode, a padded or replayed step gave another output than the unpadded one.",
+        "a kernel that reads padded rows without declaring it",
+        "Declare the padded read, or correct the kernel.",
+    ),
+    Code(
+        "U732",
+        "poison left",
+        "In debug mode, rows that a reader reads still hold the poison written before the load.",
+        "a tail that no fill covers",
+        "Declare the fill; if it is declared, report it as a fault of the compiler.",
+    ),
+    Code(
+        "U733",
+        "guard overwritten",
+        "In debug mode, something wrote past the end of a slot.",
+        "a kernel that writes one row too many",
+        "Find the writer; the message names the slot before the guard.",
+    ),
+    Code(
+        "U734",
+        "ranks disagree",
+        "In debug mode, ranks of a group were about to enter different collectives.",
+        "one rank skips a collective because it is idle",
+        "Let all ranks enter the same collectives in the same order.",
+    ),
+)

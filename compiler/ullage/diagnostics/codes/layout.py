@@ -1,0 +1,74 @@
+"""U6xx: tails, readers, dtypes and shared memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ullage.diagnostics.entry import Code
+
+CODES: Final = (
+    Code(
+        "U601",
+        "readers disagree",
+        "Two readers of the same padded rows want different contents.",
+        "one reader fills seq_lens with 0, another with 1",
+        "Agree on one fill, or give each reader a slot of its own.",
+    ),
+    Code(
+        "U602",
+        "padded rows that nobody writes",
+        "A reader reads padded rows of a slot whose tail is never filled: it would see what an "
+        "earlier step left there.",
+        "reads: {positions: {rows: padded}}",
+        "State a fill or a range, or read live rows only.",
+    ),
+    Code(
+        "U603",
+        "dtype too narrow",
+        "Some legal configuration gives the slot values that its dtype cannot hold.",
+        "dtype: int32, values: [0, 2^33]",
+        "Widen the dtype, or say on_overflow: refuse_config.",
+    ),
+    Code(
+        "U604",
+        "index too narrow",
+        "A size or an offset can pass 2^31, and something counts it in 32 bits.",
+        "rows * row_width beyond 2^31 elements",
+        "Use 64-bit indices, or say on_overflow: refuse_config.",
+    ),
+    Code(
+        "U605",
+        "contents do not survive",
+        "A slot must keep its contents between loads, but another slot shares its storage.",
+        "a slot that is filled once, in a pool shared by two runners",
+        "Fill it at each load, or give it its own storage.",
+    ),
+    Code(
+        "U606",
+        "narrowing copy",
+        "The source's dtype holds values that the slot's dtype does not.",
+        "dtype: int32, accepts: [int64]",
+        "Bound the values so that they fit, or widen the slot.",
+    ),
+    Code(
+        "U607",
+        "fill outside of the values",
+        "A tail is filled with a value outside of the slot's range or dtype.",
+        "values: [0, 9], fill: -1",
+        "Choose a fill in the range, or widen the range.",
+    ),
+    Code(
+        "U608",
+        "storage overlaps",
+        "Two slots that are alive together share bytes of the arena.",
+        "an offset table changed by hand",
+        "This is a fault of the planner: report it together with the spec.",
+    ),
+    Code(
+        "U609",
+        "order of collectives",
+        "Ranks of a group would enter their collectives in different orders and hang.",
+        "two modes with the same two collectives, exchanged",
+        "Use the same order in all modes that run in the same round.",
+    ),
+)

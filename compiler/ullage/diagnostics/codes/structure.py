@@ -1,0 +1,109 @@
+"""U2xx: keys, kinds of values and names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ullage.diagnostics.entry import Code
+
+CODES: Final = (
+    Code(
+        "U201",
+        "unknown key",
+        "Every key of a spec is read by something; a key that nothing reads is a mistake.",
+        "positions: {shap: [tokens], dtype: int64}",
+        "Correct the key, or delete it.",
+    ),
+    Code(
+        "U202",
+        "missing key",
+        "A key that has no default is required.",
+        "positions: {dtype: int64}   # no shape",
+        "Add the key.",
+    ),
+    Code(
+        "U203",
+        "wrong kind of value",
+        "A value is text, a list or a mapping, and the key wants another of the three.",
+        "pipeline: {expand_topk: true}   # a list is wanted",
+        "Write the wanted kind; an expression that starts with a bracket needs quotes.",
+    ),
+    Code(
+        "U204",
+        "not a legal name",
+        "Names go into generated code as they are: a-z first, then a-z, 0-9 or _, at most 64 "
+        "characters, and no reserved word of Python.",
+        "parameters: {TP-Size: {type: int}}",
+        "Rename it, for example to tp_size.",
+    ),
+    Code(
+        "U205",
+        "defined twice",
+        "A name means one thing in the whole spec folder, or stands once in a list.",
+        "two files with 'mode: decode'",
+        "Rename or delete one of the two; the message shows both places.",
+    ),
+    Code(
+        "U206",
+        "not an integer",
+        "Integers are decimal, optionally with groups of three or as a power: 65536, 65_536, 2^16.",
+        "ullage: one",
+        "Write the integer without leading zeros, other bases, fractions or shifts.",
+    ),
+    Code(
+        "U207",
+        "not true or false",
+        "Truth values are written true or false; yes, no, on and off are ordinary text here.",
+        "optional: yes",
+        "Write true or false.",
+    ),
+    Code(
+        "U208",
+        "not one of the allowed values",
+        "The key takes one of a few words; the message lists them.",
+        "dtype: int46",
+        "Write one of the words.",
+    ),
+    Code(
+        "U209",
+        "no value",
+        "A key without a value, or with ~ left out, says nothing.",
+        "doc:",
+        "Write a value, or delete the key to get its default.",
+    ),
+    Code(
+        "U210",
+        "integer out of range",
+        "The integer is outside of what the key allows.",
+        "ullage: 0",
+        "Write an integer in the range that the message shows.",
+    ),
+    Code(
+        "U211",
+        "unknown reference",
+        "The text names a mode, transform, slot, runner or the like that no file defines.",
+        "pipeline: [expand_topp]",
+        "Correct the name, or define what it names.",
+    ),
+    Code(
+        "U212",
+        "language version",
+        "The spec is written for another version of the language than this compiler reads.",
+        "ullage: 7",
+        "Use the compiler of that version, or bring the spec up to date.",
+    ),
+    Code(
+        "U213",
+        "keys do not go together",
+        "Two keys say opposite or overlapping things, or one needs what another does not give.",
+        "slot: {source: batch.positions, compute: live_tokens}",
+        "Keep one of the two, or add the one that is needed.",
+    ),
+    Code(
+        "U214",
+        "wrong number of items",
+        "The list has more or fewer items than the key takes.",
+        "range: [1, 2, 3]",
+        "Write as many items as the message says.",
+    ),
+)

@@ -1,0 +1,159 @@
+"""Certifies capacities: sound for every legal batch, tight for every legal configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ullage.bound.capacities import Candidate, Capacities, Capacity
+from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.relations import relations_of
+from ullage.bound.steps import Step
+from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Call,
+    Conditional,
+    Expr,
+    Integer,
+    disjunction,
+    free_names,
+    substitute,
+)
+from ullage.prove.checker import Checker, Flaw
+from ullage.prove.solver import Solver
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was proved of one capacity, by how many obligations; `flaws` say what was not.
+
+    `everywhere`: each legal configuration of the runner has a mode, hence a batch that attains
+    the capacity; otherwise `nowhere` is a configuration without any, where the capacity is zero.
+    """
+
+    runner: str
+    target: str
+    sound: bool
+    tight: bool
+    everywhere: bool
+    nowhere: Mapping[str, int] | None
+    obligations: int
+    flaws: tuple[str, ...]
+
+    @property
+    def proved(self) -> bool:
+        """Whether the capacity may be used without reservation."""
+        return self.sound and self.tight
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The proofs of all capacities, and what they take for granted about live batches."""
+
+    proofs: tuple[Proof, ...]
+    assumed: tuple[str, ...]
+
+    @property
+    def unproven(self) -> tuple[Proof, ...]:
+        """The capacities that are not proved."""
+        return tuple(proof for proof in self.proofs if not proof.proved)
+
+    def of(self, runner: str, target: str) -> Proof:
+        """The proof of one capacity."""
+        for proof in self.proofs:
+            if proof.runner == runner and proof.target == target:
+                return proof
+        raise KeyError(f"{runner}.{target}")
+
+
+def certify(
+    problem: Problem,
+    capacities: Capacities,
+    solver: Solver,
+    assumed: tuple[str, ...] = (),
+    progress: Progress = lambda _: None,
+) -> Certificate:
+    """Check every claim of every capacity; nothing that the deriver said is taken on trust."""
+    runners = {runner.name: runner for runner in problem.runners}
+    proofs: list[Proof] = []
+    for capacity in capacities.by_target:
+        progress(f"proving {capacity.runner}.{capacity.target}")
+        proofs.append(_Certifier(runners[capacity.runner], capacity, solver).proof())
+    return Certificate(tuple(proofs), assumed)
+
+
+@dataclass
+class _Certifier:
+    """Checks one capacity."""
+
+    runner: RunnerProblem
+    capacity: Capacity
+    solver: Solver
+
+    def proof(self) -> Proof:
+        checker = Checker(self.solver)
+        sound = all([self._sound(checker, mode) for mode in self._modes()])
+        tight = all([self._tight(checker, each) for each in self.capacity.binding])
+        tight = self._attained(checker) and tight
+        somewhere = disjunction(*(each.condition for each in self.capacity.candidates))
+        verdict = self.solver.decide(somewhere, (self.runner.guard,))
+        return Proof(
+            self.capacity.runner,
+            self.capacity.target,
+            sound,
+            tight,
+            verdict.proved,
+            verdict.model,
+            checker.obligations,
+            tuple(str(flaw) for flaw in checker.flaws),
+        )
+
+    def _modes(self) -> list[ModeProblem]:
+        return [mode for mode in self.runner.modes if self.capacity.target in mode.extents]
+
+    def _mode(self, name: str) -> ModeProblem:
+        return next(mode for mode in self.runner.modes if mode.name == name)
+
+    def _sound(self, checker: Checker, mode: ModeProblem) -> bool:
+        """extent <= formula for every legal configuration and live batch of the mode."""
+        given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
+        step = self.capacity.sound.get(mode.name)
+        claim = (mode.extents[self.capacity.target], self.capacity.formula)
+        return step is not None and checker.holds(step, claim, given)
+
+    def _attained(self, checker: Checker) -> bool:
+        """formula <= the largest binding candidate, zero where none can occur."""
+        parts = tuple(
+            fold(Conditional(each.condition, each.formula, Integer(0)))
+            for each in self.capacity.binding
+        )
+        largest = fold(parts[0] if len(parts) == 1 else Call("max", parts)) if parts else Integer(0)
+        claim = (self.capacity.formula, largest)
+        return checker.holds(self.capacity.attained, claim, (self.runner.guard,))
+
+    def _tight(self, checker: Checker, candidate: Candidate) -> bool:
+        """The witness is a legal batch wherever the condition holds, and reaches the formula."""
+        mode = self._mode(candidate.mode)
+        given = (self.runner.guard, candidate.condition)
+        witness = dict(candidate.witness)
+        live = {each.name for each in mode.live}
+        closed = live == witness.keys() and not any(
+            free_names(value) & live for value in (*witness.values(), candidate.formula)
+        )
+        legal = [mode.guard, *(relation.claim for relation in relations_of(mode))]
+        results = [closed]
+        for relation in legal:
+            at_witness = fold(substitute(relation, witness))
+            if at_witness not in (TRUE, FALSE):
+                checker.obligations += 1
+            results.append(at_witness == TRUE or self.solver.proves(at_witness, given))
+            if not results[-1]:
+                step = Step("leaf", candidate.formula, candidate.formula)
+                checker.flaws.append(Flaw(step, f"the witness breaks {spell(relation)}"))
+        reached = substitute(mode.extents[self.capacity.target], witness)
+        return all(results) and checker.holds(candidate.tight, (candidate.formula, reached), given)

@@ -1,0 +1,146 @@
+"""What every expression must satisfy before it is evaluated or proved about.
+
+Each divisor and alignment is at least one, each guarded name is used only where its guard holds,
+and each `next_in` has an element to find. Every use is an obligation under its path condition:
+the guards, constraints and branches under which the expression is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.bound.problem import Problem
+from ullage.bound.relations import relations_of
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    TRUE,
+    Binary,
+    Call,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Expr,
+    Integer,
+    Logical,
+    Name,
+    children,
+    conjunction,
+    negation,
+)
+from ullage.place import Place
+from ullage.prove.solver import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where an expression needs something: `claim` under `path`."""
+
+    code: str
+    claim: Expr
+    path: tuple[Expr, ...]
+    subject: Expr
+    place: Place
+
+
+def check_problem(problem: Problem, solver: Solver, collector: Collector) -> None:
+    """Report every divisor, guarded name and list look-up that can go wrong."""
+    seen: set[tuple[Place, str, str]] = set()
+    for use in _uses_of(problem, solver):
+        key = (use.place, use.code, spell(use.subject))
+        if key in seen:
+            continue
+        verdict = solver.decide(use.claim, use.path)
+        if not verdict.proved:
+            seen.add(key)
+            _report(use, verdict.model, problem, collector)
+
+
+def _report(
+    use: Use, model: dict[str, int] | None | object, problem: Problem, collector: Collector
+) -> None:
+    subject, condition = spell(use.subject), spell(use.claim)
+    messages = {
+        "U306": f"divisor '{subject}' can be below 1",
+        "U305": f"'{subject}' is used where its guard can be false: {condition}",
+        "U405": f"no element may be large enough: {condition} can be false",
+    }
+    collector.error(use.code, messages[use.code], use.place, hint=_example(model))
+
+
+def _example(model: object) -> str | None:
+    if not isinstance(model, dict):
+        return None
+    shown = ", ".join(f"{name} = {value}" for name, value in sorted(model.items())[:8])
+    return f"for example where {shown}" if shown else None
+
+
+def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
+    walker = _Walker(solver)
+    for definition in problem.domain.definitions:
+        yield from walker.uses(definition.value, (definition.guard,))
+        yield from walker.uses(definition.guard, ())
+    for variable in problem.domain.variables:
+        for part in (variable.low, variable.high):
+            yield from walker.uses(part, (variable.guard,)) if part is not None else ()
+        yield from walker.uses(variable.guard, ())
+    for constraint in problem.domain.constraints:
+        yield from walker.uses(constraint.that, ())
+    for runner in problem.runners:
+        for mode in runner.modes:
+            yield from walker.uses(mode.guard, ())
+            relations = tuple(relation.claim for relation in relations_of(mode))
+            for live in mode.live:
+                path = conjunction(mode.guard, live.guard)
+                yield from walker.uses(live.low, (path,))
+                yield from walker.uses(live.high, (path,))
+            for extent in mode.extents.values():
+                yield from walker.uses(extent, (mode.guard, *relations))
+
+
+@dataclass
+class _Walker:
+    """Walks an expression with the conditions under which each part is reached."""
+
+    solver: Solver
+
+    def uses(self, node: Expr, path: tuple[Expr, ...]) -> Iterator[Use]:
+        yield from self._own(node, path)
+        match node:
+            case Conditional(condition, then, otherwise):
+                yield from self.uses(condition, path)
+                yield from self.uses(then, (*path, condition))
+                yield from self.uses(otherwise, (*path, negation(condition)))
+            case Logical(junction, operands):
+                reached = path
+                for operand in operands:
+                    yield from self.uses(operand, reached)
+                    known = operand if junction == "and" else negation(operand)
+                    reached = (*reached, known)
+            case Comprehension(source=source):
+                yield from self.uses(source, path)
+            case _:
+                for child in children(node):
+                    yield from self.uses(child, path)
+
+    def _own(self, node: Expr, path: tuple[Expr, ...]) -> Iterator[Use]:
+        match node:
+            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+                if not (isinstance(divisor, Integer) and divisor.value >= 1):
+                    claim = Comparison("<=", Integer(1), divisor)
+                    yield Use("U306", claim, path, divisor, divisor.place)
+            case Call("next_in", (operand, source)):
+                claim = Comparison("<=", operand, Call("max", (source,)))
+                yield Use("U405", claim, path, node, node.place)
+            case Name(name=name):
+                guard = self._guard(name)
+                if guard != TRUE:
+                    yield Use("U305", guard, path, node, node.place)
+
+    def _guard(self, name: str) -> Expr:
+        if name in self.solver.variables:
+            return self.solver.variables[name].guard
+        if name in self.solver.definitions:
+            return self.solver.definitions[name].guard
+        return TRUE

@@ -1,0 +1,52 @@
+"""Checking audits: their formulas' names and units, and what they are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ullage.expr.kinds import IntKind
+from ullage.expr.tree import Expr
+from ullage.spec import problems
+from ullage.spec.check_transforms import with_let
+from ullage.spec.definitions import Globals
+from ullage.spec.model import Audit, Runner, Spec, StatedFormula
+from ullage.spec.scope import Expressions
+
+
+def resolve_audit(
+    audit: Audit, runners: tuple[Runner, ...], spec: Spec, known: Globals, expressions: Expressions
+) -> Audit:
+    """The audit with resolved expressions; `runners` name all of their modes and slots."""
+    expressions = expressions.apart()
+    sees = "parameters, definitions, 'worker' and the audit's 'let'"
+    scope = replace(known.scope(""), sees=sees)
+    let: list[tuple[str, Expr]] = []
+    for name, value in audit.let:
+        expr, kind = expressions.infer(value, scope.named(f"'{name}' of audit '{audit.name}'"))
+        let.append((name, expr))
+        scope = with_let(name, kind, scope, expressions)
+    units = {axis.name: axis.unit for axis in spec.axes}
+    scope = scope.named(f"a formula of audit '{audit.name}'")
+    formulas = []
+    for each in audit.formulas:
+        wanted = IntKind(units.get(each.target))
+        formulas.append(replace(each, formula=expressions.check(each.formula, scope, wanted)))
+        _check_compared(each, runners, spec, expressions)
+    return replace(audit, let=tuple(let), formulas=tuple(formulas))
+
+
+def _check_compared(
+    formula: StatedFormula, runners: tuple[Runner, ...], spec: Spec, expressions: Expressions
+) -> None:
+    """The runner has what the formula is about, and serves the modes that verdicts are for."""
+    runner = next(runner for runner in runners if runner.name == formula.runner)
+    code, place = problems.NOTHING_TO_COMPARE, formula.place
+    slots = {slot.name for slot in spec.slots}
+    modes = {mode.name for mode in spec.modes}
+    if formula.target in slots and formula.target not in runner.slots:
+        message = f"runner '{runner.name}' has no slot '{formula.target}' to compare a formula with"
+        expressions.collector.error(code, message, place)
+    for mode, _ in formula.expect:
+        if mode in modes and mode not in runner.modes:
+            message = f"runner '{runner.name}' serves no mode '{mode}', so it has no verdict"
+            expressions.collector.error(code, message, place)

@@ -1,0 +1,197 @@
+"""Checking modes: live variables, axes, pipelines and peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ullage.expr.kinds import IntKind, Kind
+from ullage.expr.tree import Aggregate, Expr
+from ullage.expr.units import NO_UNIT, Unit
+from ullage.spec import problems
+from ullage.spec.definitions import Globals, check_range
+from ullage.spec.model import Axis, LiveVariable, Mode, PipelineEntry, Spec, Transform
+from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
+
+SUMS: Final[frozenset[Aggregate]] = frozenset(("sum_requests",))
+
+
+def kinds_of_axes(axes: tuple[Axis, ...]) -> dict[str, Kind]:
+    """Each axis in its unit."""
+    return {axis.name: IntKind(axis.unit) for axis in axes}
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedMode:
+    """A mode with resolved expressions, and the kinds of its live variables; `broken` have none."""
+
+    mode: Mode
+    live: Mapping[str, Kind]
+    broken: frozenset[str]
+
+    @property
+    def per_request(self) -> frozenset[str]:
+        """The live variables that have a value for each request."""
+        return frozenset(each.name for each in self.mode.live if each.per is not None)
+
+
+def resolve_mode(mode: Mode, spec: Spec, known: Globals, expressions: Expressions) -> ResolvedMode:
+    """The mode with every expression resolved."""
+    expressions = expressions.apart()
+    what = f"mode '{mode.name}'"
+    live, scope = _live(mode, spec, known, expressions)
+    scope = scope.named(what)
+    axes = _axes(mode, spec, scope, expressions)
+    resolved = replace(
+        mode,
+        when=expressions.condition(mode.when, known.scope(f"the 'when' of {what}")),
+        live=live,
+        where=tuple(expressions.condition(each, scope) for each in mode.where),
+        axes=axes,
+        pipeline=tuple(_entry(each, spec, known, expressions) for each in mode.pipeline),
+    )
+    names = frozenset(variable.name for variable in live)
+    broken = names & expressions.broken
+    return ResolvedMode(resolved, {name: scope.kinds[name] for name in names - broken}, broken)
+
+
+def _live(
+    mode: Mode, spec: Spec, known: Globals, expressions: Expressions
+) -> tuple[tuple[LiveVariable, ...], Scope]:
+    """The live variables over earlier ones, and the scope that sees all of them."""
+    sees = "parameters, definitions, 'worker' and live variables that stand before"
+    scope = replace(known.scope(""), sees=sees, aggregates=SUMS)
+    axes = {axis.name: axis.unit for axis in spec.axes}
+    found: list[LiveVariable] = []
+    for variable in mode.live:
+        inner = replace(
+            scope, what=f"the range of '{variable.name}'", aggregates=frozenset[Aggregate]()
+        )
+        resolved, kind = _variable(variable, axes.get(variable.name), inner, expressions)
+        _check_per(variable, mode, expressions)
+        found.append(resolved)
+        if kind is None:
+            expressions.broken.add(variable.name)
+        elif variable.per is None:
+            scope = scope.with_names({variable.name: kind}, batch=True)
+        else:
+            per_request = scope.per_request | {variable.name}
+            scope = replace(scope.with_names({variable.name: kind}), per_request=per_request)
+    sees = "parameters, definitions, 'worker' and its live variables"
+    return tuple(found), replace(scope, sees=sees)
+
+
+def _variable(
+    variable: LiveVariable, axis: Unit | None, scope: Scope, expressions: Expressions
+) -> tuple[LiveVariable, IntKind | None]:
+    """The variable and its kind: the unit of its ends, else that of the axis of its name."""
+    bounds, kind = check_range(variable.range, scope, ANY_INTEGER, expressions)
+    if kind is not None:
+        kind = IntKind(kind.unit or axis or NO_UNIT)
+    return replace(variable, range=bounds), kind
+
+
+def _check_per(variable: LiveVariable, mode: Mode, expressions: Expressions) -> None:
+    """What counts the instances is a live variable of the whole batch that stands before."""
+    if variable.per is None:
+        return
+    before = mode.live[: mode.live.index(variable)]
+    counts = tuple(each.name for each in before if each.per is None)
+    if variable.per not in counts:
+        message = (
+            f"'{variable.name}' has a value for each of '{variable.per}', "
+            "which is no live variable of the batch that stands before it"
+        )
+        hint = f"such live variables: {', '.join(counts)}" if counts else None
+        code = problems.UNKNOWN_REFERENCE
+        expressions.collector.error(code, message, variable.place, hint=hint)
+
+
+def _axes(
+    mode: Mode, spec: Spec, scope: Scope, expressions: Expressions
+) -> tuple[tuple[str, Expr], ...]:
+    units = {axis.name: axis.unit for axis in spec.axes}
+    given = {name for name, _ in mode.axes}
+    for name in units:
+        if name not in given:
+            message = f"mode '{mode.name}' does not say how large its '{name}' is"
+            hint = f"write axes: {{{name}: …}}"
+            expressions.collector.error(problems.MISSING_KEY, message, mode.place, hint=hint)
+    return tuple(
+        (
+            name,
+            expressions.check(
+                value, scope.named(f"axis '{name}' of mode '{mode.name}'"), IntKind(units.get(name))
+            ),
+        )
+        for name, value in mode.axes
+    )
+
+
+def _entry(
+    entry: PipelineEntry, spec: Spec, known: Globals, expressions: Expressions
+) -> PipelineEntry:
+    """The entry with resolved arguments, of which none is missing and none is unknown."""
+    transform = next((each for each in spec.transforms if each.name == entry.transform), None)
+    scope = known.scope(f"an argument of '{entry.transform}'")
+    arguments = tuple(
+        (name, expressions.check(value, scope, ANY_INTEGER)) for name, value in entry.arguments
+    )
+    if transform is not None:
+        _check_arguments(entry, transform, expressions)
+    return replace(entry, arguments=arguments)
+
+
+def _check_arguments(entry: PipelineEntry, transform: Transform, expressions: Expressions) -> None:
+    given = [name for name, _ in entry.arguments]
+    related = ((transform.place, "the transform"),)
+    takes = ", ".join(transform.arguments)
+    hint = f"it takes: {takes}" if takes else "it takes no arguments"
+    for name in transform.arguments:
+        if name not in given:
+            message = f"transform '{transform.name}' needs the argument '{name}'"
+            code = problems.WRONG_ARGUMENTS
+            expressions.collector.error(code, message, entry.place, hint=hint, related=related)
+    for name in given:
+        if name not in transform.arguments:
+            message = f"transform '{transform.name}' has no argument '{name}'"
+            code = problems.WRONG_ARGUMENTS
+            expressions.collector.error(code, message, entry.place, hint=hint, related=related)
+
+
+def check_peers(spec: Spec, expressions: Expressions) -> None:
+    """Modes that run in one round take part in the same collectives, in the same order."""
+    modes = {mode.name: mode for mode in spec.modes}
+    for mode in spec.modes:
+        for name in mode.peers:
+            if name in modes:
+                _check_peer(mode, modes[name], spec, expressions)
+
+
+def _check_peer(mode: Mode, peer: Mode, spec: Spec, expressions: Expressions) -> None:
+    mine, theirs = _collectives(mode, spec), _collectives(peer, spec)
+    if mine is None or theirs is None or mine == theirs:
+        return
+    message = (
+        f"mode '{mode.name}' and its peer '{peer.name}' would wait for each other: "
+        f"one takes part in {_listed(mine)}, the other in {_listed(theirs)}"
+    )
+    hint = "give both pipelines transforms with the same collectives, in the same order"
+    related = ((peer.place, f"mode '{peer.name}'"),)
+    code = problems.COLLECTIVE_ORDER
+    expressions.collector.error(code, message, mode.place, hint=hint, related=related)
+
+
+def _collectives(mode: Mode, spec: Spec) -> tuple[tuple[str, str], ...] | None:
+    """What the pipeline takes part in, in order; None if a transform of it is unknown."""
+    transforms = {transform.name: transform for transform in spec.transforms}
+    if any(entry.transform not in transforms for entry in mode.pipeline):
+        return None
+    found = (transforms[entry.transform].collective for entry in mode.pipeline)
+    return tuple((each.operation, each.group) for each in found if each is not None)
+
+
+def _listed(collectives: tuple[tuple[str, str], ...]) -> str:
+    shown = (f"'{operation}' over '{group}'" for operation, group in collectives)
+    return ", then ".join(shown) or "no collective"

@@ -1,0 +1,101 @@
+"""Checking runners: conditions of steps, values that flow between them, and their modes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.kinds import BOOLEAN, Kind
+from ullage.spec import problems
+from ullage.spec.definitions import Globals
+from ullage.spec.flow import check_flow
+from ullage.spec.model import Runner, Spec, Step, Within
+from ullage.spec.scope import Expressions, Scope
+from ullage.spec.steps import flattened, modes_named
+
+
+def resolve_runner(runner: Runner, spec: Spec, known: Globals, expressions: Expressions) -> Runner:
+    """The runner with resolved expressions, and with the names of all its modes and slots."""
+    facts: dict[str, Kind] = {fact.name: BOOLEAN for fact in runner.facts}
+    scope = replace(
+        known.scope("the 'when' of a step"),
+        sees="parameters, definitions, 'worker' and the runner's facts",
+    ).with_names(facts)
+    modes = modes_named(spec.modes, runner.modes)
+    resolved = replace(
+        runner,
+        modes=tuple(mode.name for mode in modes),
+        slots=runner.slots or tuple(slot.name for slot in spec.slots),
+        steps=tuple(_step(step, scope, expressions) for step in runner.steps),
+    )
+    _check_served(resolved, expressions.collector)
+    _check_signatures(resolved, expressions.collector)
+    _check_loads(resolved, expressions.collector)
+    _check_slack(resolved, spec, expressions.collector)
+    check_flow(resolved, modes, expressions.collector)
+    return resolved
+
+
+def _step(step: Step, scope: Scope, expressions: Expressions) -> Step:
+    return replace(
+        step,
+        when=expressions.condition(step.when, scope.named(f"the 'when' of {_called(step)}")),
+        within=tuple(_within(within, scope, expressions) for within in step.within),
+        steps=tuple(_step(inner, scope, expressions) for inner in step.steps),
+    )
+
+
+def _called(step: Step) -> str:
+    return "a group of steps" if step.action == "group" else f"step '{step.name}'"
+
+
+def _within(within: Within, scope: Scope, expressions: Expressions) -> Within:
+    scope = scope.named(f"the 'when' of context '{within.context}'")
+    return replace(within, when=expressions.condition(within.when, scope))
+
+
+def _check_served(runner: Runner, collector: Collector) -> None:
+    """The warm-up runs a mode of the runner."""
+    if runner.warm_up is None:
+        return
+    for mode in runner.warm_up.modes:
+        if mode not in runner.modes:
+            message = f"runner '{runner.name}' does not serve mode '{mode}' that it warms up with"
+            collector.error(problems.UNKNOWN_REFERENCE, message, runner.warm_up.place)
+
+
+def _check_signatures(runner: Runner, collector: Collector) -> None:
+    """A step that is called twice is one function of the engine, so it takes and gives the same."""
+    first: dict[str, Step] = {}
+    for step in flattened(runner.steps):
+        if step.action != "call":
+            continue
+        earlier = first.setdefault(step.name, step)
+        if (earlier.takes, earlier.gives) != (step.takes, step.gives):
+            message = (
+                f"step '{step.name}' {_signature(step)} here, "
+                f"but {_signature(earlier)} where it stands first"
+            )
+            hint = "give one of them another name"
+            related = ((earlier.place, "first here"),)
+            code = problems.CONTRADICTING_KEYS
+            collector.error(code, message, step.place, hint=hint, related=related)
+
+
+def _signature(step: Step) -> str:
+    return f"takes {', '.join(step.takes) or 'nothing'} and gives {step.gives or 'nothing'}"
+
+
+def _check_loads(runner: Runner, collector: Collector) -> None:
+    if not any(step.action == "load" for step in flattened(runner.steps)):
+        message = f"runner '{runner.name}' never loads its slots"
+        hint = "add the step {do: load}"
+        collector.error(problems.MISSING_KEY, message, runner.place, hint=hint)
+
+
+def _check_slack(runner: Runner, spec: Spec, collector: Collector) -> None:
+    slots = {slot.name for slot in spec.slots}
+    for target, _ in runner.slack:
+        if target in slots and target not in runner.slots:
+            message = f"runner '{runner.name}' has no slot '{target}' that could have slack"
+            collector.error(problems.UNKNOWN_REFERENCE, message, runner.place)

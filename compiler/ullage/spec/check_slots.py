@@ -1,0 +1,116 @@
+"""Checking slots and the readers of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.kinds import BoolKind, IntKind, Kind
+from ullage.expr.tree import Expr
+from ullage.spec import problems
+from ullage.spec.check_modes import SUMS, ResolvedMode
+from ullage.spec.definitions import Globals, check_range
+from ullage.spec.model import Read, Reader, Slot, Spec
+from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, kind_name
+from ullage.spec.steps import modes_named
+
+
+def scope_of_load(spec: Spec, known: Globals, what: str) -> Scope:
+    """What load knows of a batch: the live and the padded extent of each axis."""
+    extents: dict[str, Kind] = {
+        f"{prefix}_{axis.name}": IntKind(axis.unit)
+        for axis in spec.axes
+        for prefix in ("live", "padded")
+    }
+    names = ", ".join(extents)
+    scope = known.scope(what).with_names(extents)
+    return replace(scope, sees=f"parameters, definitions, 'worker', {names}")
+
+
+def resolve_slot(
+    slot: Slot,
+    modes: Mapping[str, ResolvedMode],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
+) -> Slot:
+    """The slot with resolved expressions; its shape is checked in every mode that loads it."""
+    what = f"slot '{slot.name}'"
+    scope = known.scope(what)
+    compute = slot.compute
+    if compute is not None:
+        compute, kind = expressions.infer(compute, scope_of_load(spec, known, what))
+        _check_scalar(kind, compute, f"'compute' of {what}", expressions)
+    return replace(
+        slot,
+        shape=_shape(slot, modes, spec, known, expressions),
+        compute=compute,
+        values=slot.values and check_range(slot.values, scope, ANY_INTEGER, expressions)[0],
+        when=expressions.condition(slot.when, known.scope(f"the 'when' of {what}")),
+    )
+
+
+def _check_scalar(kind: Kind | None, compute: Expr, what: str, expressions: Expressions) -> None:
+    if kind is not None and not isinstance(kind, (IntKind, BoolKind)):
+        message = f"{what}: expected an integer or a boolean, found {kind_name(kind)}"
+        expressions.collector.error(problems.WRONG_KIND, message, compute.place)
+
+
+def _shape(
+    slot: Slot,
+    modes: Mapping[str, ResolvedMode],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
+) -> tuple[Expr, ...]:
+    """The extents, checked in each mode up to the first with an error."""
+    shape = slot.shape
+    for mode in modes_named(spec.modes, slot.modes):
+        found = replace(expressions.apart(), collector=Collector())
+        shape = _shape_in(slot, modes[mode.name], spec, known, found)
+        expressions.collector.add(*found.collector.diagnostics)
+        if found.collector.has_errors:
+            break
+    return shape
+
+
+def _shape_in(
+    slot: Slot, mode: ResolvedMode, spec: Spec, known: Globals, expressions: Expressions
+) -> tuple[Expr, ...]:
+    """The extents in one mode, whose live variables they may use; axes hide those of their name."""
+    expressions.broken |= mode.broken
+    axes: dict[str, Kind] = {axis.name: IntKind(axis.unit) for axis in spec.axes}
+    counts = {name: kind for name, kind in mode.live.items() if name not in mode.per_request}
+    scope = replace(
+        known.scope(f"the shape of slot '{slot.name}' in mode '{mode.mode.name}'"),
+        sees="parameters, definitions, 'worker', axes and the mode's live variables",
+        aggregates=SUMS,
+        per_request=mode.per_request,
+    )
+    scope = scope.with_names(mode.live).with_names({**counts, **axes}, batch=True)
+    return tuple(expressions.check(extent, scope, ANY_INTEGER) for extent in slot.shape)
+
+
+def resolve_reader(reader: Reader, spec: Spec, known: Globals, expressions: Expressions) -> Reader:
+    """The reader with resolved expressions."""
+    what = f"reader '{reader.name}'"
+    return replace(
+        reader,
+        when=expressions.condition(reader.when, known.scope(f"the 'when' of {what}")),
+        reads=tuple(_read(read, what, spec, known, expressions) for read in reader.reads),
+    )
+
+
+def _read(read: Read, what: str, spec: Spec, known: Globals, expressions: Expressions) -> Read:
+    scope = scope_of_load(spec, known, f"the fill of '{read.slot}' by {what}")
+    fill = read.fill
+    if fill is not None:
+        fill, kind = expressions.infer(fill, scope)
+        _check_scalar(kind, fill, scope.what, expressions)
+    inner = known.scope(f"what {what} reads of '{read.slot}'")
+    return replace(
+        read,
+        fill=fill,
+        range=read.range and check_range(read.range, inner, ANY_INTEGER, expressions)[0],
+    )

@@ -1,0 +1,105 @@
+"""Whether a value that a step takes was given before, in all circumstances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.spell import spell
+from ullage.expr.tree import Boolean, Expr, Logical, Not, conjunction, negation
+from ullage.spec import problems
+from ullage.spec.model import Mode, Runner, Step
+from ullage.spec.steps import Circumstances, circumstances
+
+MOST_CONDITIONS = 12
+"""With more different conditions the check is left out: it tries every combination."""
+
+
+def check_flow(runner: Runner, modes: tuple[Mode, ...], collector: Collector) -> None:
+    """Every value that a step takes is given by a step before it whenever the step runs.
+
+    Conditions count as independent of each other, whatever they say.
+    """
+    given: dict[str, list[Circumstances]] = {}
+    for step, runs in circumstances(runner.steps, modes):
+        for value in step.takes:
+            _check_value(value, step, runs, given.get(value, []), modes, collector)
+        if step.gives is not None:
+            given.setdefault(step.gives, []).append(runs)
+
+
+def _check_value(
+    value: str,
+    step: Step,
+    runs: Circumstances,
+    given: list[Circumstances],
+    modes: tuple[Mode, ...],
+    collector: Collector,
+) -> None:
+    if not given:
+        message = f"step '{step.name}' takes '{value}', which no step before it gives"
+        collector.error(problems.UNGIVEN_VALUE, message, step.place)
+        return
+    for mode in modes:
+        if mode.name in runs.modes and (gap := _gap(mode, runs, given)) is not None:
+            message = (
+                f"step '{step.name}' takes '{value}', which no step before it gives "
+                f"in mode '{mode.name}'{gap}"
+            )
+            hint = "give it there too, or narrow the 'when', 'modes' or 'rows' of the step"
+            collector.error(problems.UNGIVEN_VALUE, message, step.place, hint=hint)
+            return
+
+
+def _gap(mode: Mode, runs: Circumstances, given: list[Circumstances]) -> str | None:
+    """Circumstances, in words, in which the step runs and nothing was given."""
+    givers = [each for each in given if mode.name in each.modes]
+    taker = conjunction(mode.when, runs.when)
+    conditions = (taker, *(each.when for each in givers))
+    atoms = tuple(dict.fromkeys(atom for each in conditions for atom in _atoms(each)))
+    if len(atoms) > MOST_CONDITIONS:
+        return None
+    for rows, truths in product(sorted(runs.rows), product((True, False), repeat=len(atoms))):
+        truth = dict(zip(atoms, truths, strict=True))
+        covered = any(rows in each.rows and _holds(each.when, truth) for each in givers)
+        if _holds(taker, truth) and not covered:
+            return _described(rows, truth, givers)
+    return None
+
+
+def _described(rows: bool, truth: dict[Expr, bool], givers: list[Circumstances]) -> str:
+    """The conditions on which giving depends, as they stand when nothing is given."""
+    deciding = dict.fromkeys(atom for each in givers for atom in _atoms(each.when))
+    parts = [atom if truth[atom] else negation(atom) for atom in deciding]
+    condition = f" when {spell(conjunction(*parts))}" if parts else ""
+    if all(rows in each.rows for each in givers):
+        return condition
+    return f" {'with' if rows else 'without'} padded rows{condition}"
+
+
+def _atoms(expr: Expr) -> Iterator[Expr]:
+    match expr:
+        case Boolean():
+            return
+        case Not(operand=operand):
+            yield from _atoms(operand)
+        case Logical(operands=operands):
+            for operand in operands:
+                yield from _atoms(operand)
+        case _:
+            yield expr
+
+
+def _holds(expr: Expr, truth: dict[Expr, bool]) -> bool:
+    match expr:
+        case Boolean(value=value):
+            return value
+        case Not(operand=operand):
+            return not _holds(operand, truth)
+        case Logical(junction="and", operands=operands):
+            return all(_holds(operand, truth) for operand in operands)
+        case Logical(operands=operands):
+            return any(_holds(operand, truth) for operand in operands)
+        case _:
+            return truth[expr]

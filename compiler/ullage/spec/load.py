@@ -1,0 +1,101 @@
+"""Loading a spec folder: every file read into one `Spec`, with all errors of the run.
+
+A file's kind is told by its top-level keys: `mode`, `runner` and `audit` mark a file about one of
+those; every other file belongs to the library, whose sections may be spread over several files.
+"""
+
+from __future__ import annotations
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.spec import problems
+from ullage.spec.library import EntityFile, Folder, sort_files
+from ullage.spec.load_audits import load_audit
+from ullage.spec.load_modes import load_mode
+from ullage.spec.load_parameters import (
+    load_axes,
+    load_constraints,
+    load_definitions,
+    load_parameters,
+    load_workers,
+)
+from ullage.spec.load_runners import load_runner
+from ullage.spec.load_slots import load_carried, load_readers, load_slots
+from ullage.spec.load_transforms import load_transforms
+from ullage.spec.model import LANGUAGE_VERSION, Audit, Runner, Spec
+from ullage.spec.reading import Reading
+from ullage.text.fields import Fields
+from ullage.text.sources import SourceSet
+
+
+def load_spec(sources: SourceSet) -> Spec:
+    """The spec that the files of a folder make together.
+
+    Raises DiagnosticError with everything that is wrong with the files one by one; names are
+    looked up later, by `ullage.spec.check.resolve`.
+    """
+    collector = Collector(sources.texts)
+    reading = Reading(collector)
+    folder = sort_files(sources, collector)
+    spec = _load(reading, folder, sources.digest)
+    collector.raise_if_errors()
+    return spec
+
+
+def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
+    library = Fields(folder.library, reading.collector, "the spec")
+    _check_version(reading, library)
+    modes = tuple(
+        load_mode(reading, file.name, _fields(reading, file)) for file in folder.of_kind("mode")
+    )
+    runners = _runners(reading, folder)
+    spec = Spec(
+        engine=library.identifier("engine", required=True, default=""),
+        doc=library.text("doc", default=""),
+        digest=digest,
+        rank_count=reading.of(library, "ranks"),
+        axes=load_axes(reading, library),
+        workers=load_workers(reading, library),
+        families=reading.texts(library, "families"),
+        parameters=load_parameters(reading, library),
+        constraints=load_constraints(reading, library),
+        definitions=load_definitions(reading, library),
+        transforms=load_transforms(reading, library),
+        slots=load_slots(reading, library),
+        carried=load_carried(reading, library),
+        readers=load_readers(reading, library),
+        modes=modes,
+        runners=runners,
+        audits=_audits(reading, folder, runners),
+        place=library.place("engine"),
+        references=reading.references,
+    )
+    library.finish()
+    return spec
+
+
+def _fields(reading: Reading, file: EntityFile) -> Fields:
+    fields = Fields(file.mapping, reading.collector, f"{file.kind} '{file.name.text}'")
+    fields.raw(file.kind)
+    return fields
+
+
+def _runners(reading: Reading, folder: Folder) -> tuple[Runner, ...]:
+    return tuple(
+        load_runner(reading, file.name, _fields(reading, file)) for file in folder.of_kind("runner")
+    )
+
+
+def _audits(reading: Reading, folder: Folder, runners: tuple[Runner, ...]) -> tuple[Audit, ...]:
+    known = {runner.name: runner for runner in runners}
+    return tuple(
+        load_audit(reading, file.name, _fields(reading, file), known)
+        for file in folder.of_kind("audit")
+    )
+
+
+def _check_version(reading: Reading, library: Fields) -> None:
+    version = library.integer("ullage", required=True)
+    if version is not None and version != LANGUAGE_VERSION:
+        message = f"the spec is for version {version} of the language, expected {LANGUAGE_VERSION}"
+        place = library.place("ullage")
+        reading.collector.error(problems.OTHER_LANGUAGE, message, place)

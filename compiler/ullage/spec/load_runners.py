@@ -1,0 +1,157 @@
+"""Loading a runner: its modes, slots and the steps of its execute."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from ullage.expr.tree import TRUE
+from ullage.spec import problems
+from ullage.spec.model import Runner, Step, WarmUp, Within
+from ullage.spec.reading import Reading
+from ullage.text.fields import Fields, as_scalar, check_identifier
+from ullage.text.nodes import Mapping, Node, Scalar
+
+BUILT_IN_ACTIONS = ("load", "slice")
+ROWS = ("any", "some", "none")
+
+
+def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
+    """The runner that one file declares."""
+    reading.enter_runner(name.text)
+    runner = Runner(
+        name=name.text,
+        workers=reading.names(fields, "workers", "worker", required=True),
+        modes=reading.names_or_all(fields, "modes", "mode or family", required=True),
+        slots=reading.names_or_all(fields, "slots", "slot", required=True),
+        facts=reading.texts(fields, "facts"),
+        contexts=reading.texts(fields, "contexts"),
+        values=reading.texts(fields, "values"),
+        steps=_steps(reading, fields.items("steps", required=True)),
+        warm_up=_warm_up(reading, fields),
+        slack=_slack(reading, fields),
+        doc=fields.text("doc", default=""),
+        place=name.place,
+    )
+    fields.finish()
+    return runner
+
+
+def _slack(reading: Reading, fields: Fields) -> tuple[tuple[str, str], ...]:
+    """Axes and slots whose bound is loose on purpose, with the reason for each."""
+    for entry in fields.named("slack"):
+        reading.refer("axis or slot", entry.key)
+    return tuple((text.name, text.doc) for text in reading.texts(fields, "slack"))
+
+
+def _steps(reading: Reading, nodes: tuple[Node, ...]) -> tuple[Step, ...]:
+    steps = (_step(reading, node) for node in nodes)
+    return tuple(step for step in steps if step is not None)
+
+
+def _step(reading: Reading, node: Node) -> Step | None:
+    """A call of the engine's code, one of Ullage's own actions, or a group of steps."""
+    fields = reading.fields(node, "a step")
+    if fields is None:
+        return None
+    kinds = [key for key in ("step", "do", "steps") if key in fields]
+    if len(kinds) != 1:
+        found = " and ".join(f"'{key}'" for key in kinds) or "none of them"
+        message = f"a step has one of the keys 'step', 'do' and 'steps', found {found}"
+        place = fields.key_place(kinds[1]) if kinds else fields.node.place
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place)
+        return None
+    load = {"step": _call, "do": _action, "steps": _group}[kinds[0]]
+    step = load(reading, fields)
+    fields.finish()
+    return step
+
+
+def _call(reading: Reading, fields: Fields) -> Step:
+    name = fields.identifier("step", default="")
+    fields.what = f"step '{name}'"
+    return Step(
+        name=name,
+        action="call",
+        when=reading.when(fields),
+        modes=reading.names_or_all(fields, "modes", "mode or family"),
+        rows=_rows(fields),
+        takes=reading.names(fields, "takes", "value"),
+        gives=reading.name(fields, "gives", "value"),
+        within=_within(reading, fields),
+        readers=reading.names(fields, "readers", "reader"),
+        steps=(),
+        doc=fields.text("doc", default=""),
+        place=fields.place("step"),
+    )
+
+
+def _action(reading: Reading, fields: Fields) -> Step:
+    action = cast(Literal["load", "slice"], fields.choice("do", BUILT_IN_ACTIONS) or "load")
+    fields.what = f"step '{action}'"
+    flows = action == "slice"
+    return Step(
+        name=action,
+        action=action,
+        when=reading.when(fields),
+        modes=reading.names_or_all(fields, "modes", "mode or family"),
+        rows=_rows(fields),
+        takes=reading.names(fields, "takes", "value", required=True) if flows else (),
+        gives=reading.name(fields, "gives", "value", required=True) if flows else None,
+        within=(),
+        readers=(),
+        steps=(),
+        doc=fields.text("doc", default=""),
+        place=fields.place("do"),
+    )
+
+
+def _group(reading: Reading, fields: Fields) -> Step:
+    fields.what = "a group of steps"
+    return Step(
+        name="",
+        action="group",
+        when=reading.when(fields),
+        modes=reading.names_or_all(fields, "modes", "mode or family"),
+        rows=_rows(fields),
+        takes=(),
+        gives=None,
+        within=_within(reading, fields),
+        readers=(),
+        steps=_steps(reading, fields.items("steps")),
+        doc=fields.text("doc", default=""),
+        place=fields.key_place("steps"),
+    )
+
+
+def _rows(fields: Fields) -> Literal["any", "some", "none"]:
+    return cast(Literal["any", "some", "none"], fields.choice("rows", ROWS, default="any"))
+
+
+def _within(reading: Reading, fields: Fields) -> tuple[Within, ...]:
+    """The contexts, outermost first; each is a name, or a name with a condition."""
+    what = f"a context of {fields.what}"
+    found = (_context(reading, node, what) for node in fields.items("within"))
+    return tuple(within for within in found if within is not None)
+
+
+def _context(reading: Reading, node: Node, what: str) -> Within | None:
+    if isinstance(node, Mapping):
+        fields = Fields(node, reading.collector, what)
+        scalar, when = fields.scalar("context", required=True), reading.when(fields)
+        fields.finish()
+    else:
+        scalar, when = as_scalar(node, reading.collector, what), TRUE
+    if scalar is None or not check_identifier(scalar, reading.collector, what):
+        return None
+    reading.refer("context", scalar)
+    return Within(scalar.text, when, scalar.place)
+
+
+def _warm_up(reading: Reading, fields: Fields) -> WarmUp | None:
+    inner = fields.fields("warm_up", f"the warm-up of {fields.what}")
+    if inner is None:
+        return None
+    step = inner.identifier("step", required=True, default="")
+    modes = reading.names(inner, "modes", "mode", required=True)
+    inner.finish()
+    return WarmUp(step, modes, inner.place("step"))

@@ -1,0 +1,145 @@
+"""Loading slots, carried fields and the readers of slots."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ullage.expr.parse import SourceRef
+from ullage.expr.tree import Expr
+from ullage.spec import problems
+from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, Slot
+from ullage.spec.reading import Reading
+from ullage.text.fields import Fields
+from ullage.text.nodes import Mapping, Scalar
+
+DEVICE_ROLES: tuple[DeviceRole, ...] = ("compute", "host")
+
+
+def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
+    """The static input buffers."""
+    return tuple(
+        _slot(reading, name, fields)
+        for name, fields in reading.entries(library.named("slots"), "slot")
+    )
+
+
+def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
+    dtype, host_dtype = _dtypes(reading, fields)
+    slot = Slot(
+        name=name.text,
+        shape=_shape(reading, fields),
+        dtype=dtype,
+        host_dtype=host_dtype,
+        device=cast(DeviceRole, fields.choice("device", DEVICE_ROLES, default="compute")),
+        source=reading.source_field(fields, "source"),
+        compute=reading.of(fields, "compute"),
+        values=reading.range(fields, "values"),
+        accepts=reading.dtypes(fields.scalars("accepts"), f"'accepts' of {fields.what}"),
+        optional=fields.boolean("optional", default=False),
+        modes=reading.names_or_all(fields, "modes", "mode or family"),
+        when=reading.when(fields),
+        refuse_on_overflow=fields.choice("on_overflow", ("refuse_config",)) is not None,
+        doc=fields.text("doc", default=""),
+        place=name.place,
+    )
+    _check_writer(reading, fields)
+    fields.finish()
+    return slot
+
+
+def _shape(reading: Reading, fields: Fields) -> tuple[Expr, ...]:
+    items = fields.items("shape", required=True)
+    return tuple(reading.expression(item, f"an extent of {fields.what}") for item in items)
+
+
+def _dtypes(reading: Reading, fields: Fields) -> tuple[Dtype, Dtype]:
+    """The element types on the compute device and on the host."""
+    node = fields.raw("dtype", required=True)
+    if isinstance(node, Mapping):
+        inner = Fields(node, reading.collector, f"'dtype' of {fields.what}")
+        found = [inner.scalar(role, required=True) for role in DEVICE_ROLES]
+        inner.finish()
+    else:
+        found = [fields.scalar("dtype", required=True)] * 2
+    dtypes = [scalar and reading.dtype(scalar, f"'dtype' of {fields.what}") for scalar in found]
+    return dtypes[0] or "int64", dtypes[1] or "int64"
+
+
+def _check_writer(reading: Reading, fields: Fields) -> None:
+    """Exactly one of a source and a computation writes a slot."""
+    if "source" in fields and "compute" in fields:
+        message = f"{fields.what} has both a 'source' and a 'compute', expected one of them"
+        related = ((fields.key_place("source"), "the source"),)
+        place = fields.key_place("compute")
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
+    elif "source" not in fields and "compute" not in fields:
+        message = f"nothing writes {fields.what}: expected a 'source' or a 'compute'"
+        reading.collector.error(problems.MISSING_KEY, message, fields.node.place)
+    elif "compute" in fields:
+        for key in ("accepts", "optional"):
+            if key in fields:
+                message = f"{fields.what} is computed, so '{key}' says nothing about it"
+                reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+
+
+def load_carried(reading: Reading, library: Fields) -> tuple[Carried, ...]:
+    """The batch fields that load passes through."""
+    found = (
+        _carried(reading, name, fields)
+        for name, fields in reading.entries(library.named("carried"), "carried field")
+    )
+    return tuple(carried for carried in found if carried is not None)
+
+
+def _carried(reading: Reading, name: Scalar, fields: Fields) -> Carried | None:
+    source: SourceRef | None = reading.source_field(fields, "source", required=True)
+    doc = fields.text("doc", default="")
+    fields.finish()
+    return None if source is None else Carried(name.text, source, doc, name.place)
+
+
+def load_readers(reading: Reading, library: Fields) -> tuple[Reader, ...]:
+    """Who reads which rows of which slots."""
+    return tuple(
+        _reader(reading, name, fields)
+        for name, fields in reading.entries(library.named("readers"), "reader")
+    )
+
+
+def _reader(reading: Reading, name: Scalar, fields: Fields) -> Reader:
+    reads = reading.entries(fields.named("reads", required=True), f"what '{name.text}' reads of")
+    for slot, _ in reads:
+        reading.refer("slot", slot)
+    reader = Reader(
+        name=name.text,
+        when=reading.when(fields),
+        modes=reading.names_or_all(fields, "modes", "mode or family"),
+        reads=tuple(_read(reading, f"reader '{name.text}'", slot, inner) for slot, inner in reads),
+        doc=fields.text("doc", default=""),
+        place=name.place,
+    )
+    fields.finish()
+    return reader
+
+
+def _read(reading: Reading, reader: str, slot: Scalar, fields: Fields) -> Read:
+    rows = fields.choice("rows", ("live", "padded"), required=True)
+    fill = reading.of(fields, "fill")
+    allowed = reading.range(fields, "range")
+    fields.finish()
+    _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}")
+    return Read(slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place)
+
+
+def _check_tail(reading: Reading, fields: Fields, rows: str | None, read: str) -> None:
+    """A padded read says what it may find in the tail; a live read never sees one."""
+    given = [key for key in ("fill", "range") if key in fields]
+    if rows == "live" and given:
+        message = f"the read of {read} is of live rows, so its '{given[0]}' is never seen"
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(given[0]))
+    elif rows == "padded" and not given:
+        message = f"the read of {read} is of padded rows: expected a 'fill' or a 'range' for them"
+        reading.collector.error(problems.UNWRITTEN_TAIL, message, fields.place("rows"))
+    elif len(given) == 2:
+        message = f"the read of {read} has both a 'fill' and a 'range', expected one of them"
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place("range"))

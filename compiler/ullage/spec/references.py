@@ -1,0 +1,22 @@
+"""References by name, and the errors for names that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.errors import suggestion
+from ullage.place import Place
+from ullage.spec import problems
+
+
+def report_unknown(
+    collector: Collector,
+    what: str,
+    name: str,
+    known: Iterable[str],
+    place: Place,
+) -> None:
+    """Collect that there is no `what`; the hint is the nearest to `name` of the known names."""
+    message, hint = f"there is no {what}", suggestion(name, known)
+    collector.error(problems.UNKNOWN_REFERENCE, message, place, hint=hint)

@@ -1,0 +1,72 @@
+"""Walking the steps of a runner, and expanding the names of families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.expr.tree import TRUE, Expr, conjunction
+from ullage.spec.model import Mode, Step
+
+
+def flattened(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Every step in order, groups before what they hold."""
+    for step in steps:
+        yield step
+        yield from flattened(step.steps)
+
+
+def modes_named(modes: tuple[Mode, ...], names: tuple[str, ...]) -> tuple[Mode, ...]:
+    """The modes that a list of modes and families means; an empty list means all.
+
+    A name that is a mode and a family means the family.
+    """
+    if not names:
+        return modes
+    families = {family for mode in modes for family in mode.families}
+    return tuple(
+        mode
+        for mode in modes
+        if any(name in mode.families if name in families else name == mode.name for name in names)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """When something runs: a condition, the names of modes, and whether rows are padded."""
+
+    when: Expr
+    modes: frozenset[str]
+    rows: frozenset[bool]
+
+    def of(self, step: Step, modes: tuple[Mode, ...]) -> Circumstances:
+        """The part of these in which `step` runs; `modes` are those of the runner."""
+        named = frozenset(mode.name for mode in modes_named(modes, step.modes))
+        when = conjunction(self.when, step.when)
+        return Circumstances(when, self.modes & named, self.rows & _ROWS[step.rows])
+
+
+_ROWS = {
+    "any": frozenset((True, False)),
+    "some": frozenset((True,)),
+    "none": frozenset((False,)),
+}
+
+
+def circumstances(
+    steps: tuple[Step, ...], modes: tuple[Mode, ...]
+) -> Iterator[tuple[Step, Circumstances]]:
+    """The steps that are no groups, in order, each with all that decides whether it runs."""
+    everything = frozenset(mode.name for mode in modes)
+    yield from _within(steps, modes, Circumstances(TRUE, everything, _ROWS["any"]))
+
+
+def _within(
+    steps: tuple[Step, ...], modes: tuple[Mode, ...], outer: Circumstances
+) -> Iterator[tuple[Step, Circumstances]]:
+    for step in steps:
+        inner = outer.of(step, modes)
+        if step.action == "group":
+            yield from _within(step.steps, modes, inner)
+        else:
+            yield step, inner

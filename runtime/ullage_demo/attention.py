@@ -1,0 +1,125 @@
+"""Attention over the paged pool, as transformers calls it, and the plan that it follows.
+
+One plan serves every layer of a forward. It is made from the padded batch alone, so a padded row
+that a runner fills badly is computed badly, and seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+
+from ullage_demo.paged_kv import KVPool, RequestTable
+from ullage_demo.seam import RAGGED, Batch, Mode, present
+
+PAGED_ATTENTION = "ullage_paged"
+
+SEES_WHOLE_SEQUENCE = frozenset({Mode.DLLM_EXTEND, Mode.FROZEN_KV_DRAFT})
+"""Modes without a causal mask: a diffusion block sees itself, a frozen draft only what is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionPlan:
+    """Where each padded token reads and writes.
+
+    `slots`, `visible`: [tokens, keys]; `out_cache_loc`: [tokens], None if nothing is written.
+    """
+
+    pool: KVPool
+    slots: Tensor
+    visible: Tensor
+    out_cache_loc: Tensor | None
+
+
+def plan_attention(
+    mode: Mode, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None = None
+) -> AttentionPlan:
+    """The plan for one padded batch.
+
+    `tree`: for draft and verify steps, which of the request's draft slots, those that follow
+    its `seq_lens`, each live token sees: bool [live tokens, draft slots].
+    """
+    request_rows, lengths = _rows_of_tokens(mode, batch)
+    drafted = 0 if tree is None else tree.shape[1]
+    keys = int(present(batch.seq_lens_cpu, "seq_lens_cpu").max()) + drafted
+    key = torch.arange(keys)
+    visible = key < lengths[:, None]
+    if tree is not None:
+        visible[: tree.shape[0]] |= _see_drafts(tree, lengths[: tree.shape[0]], key)
+    elif mode not in SEES_WHOLE_SEQUENCE:
+        visible &= key <= present(batch.positions, "positions")[:, None]
+    return AttentionPlan(
+        pool=pool,
+        slots=table.req_to_token[request_rows, :keys],
+        visible=visible,
+        out_cache_loc=None if mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc,
+    )
+
+
+def _see_drafts(tree: Tensor, lengths: Tensor, key: Tensor) -> Tensor:
+    """Spread `tree` over the keys: its first column is the key at `lengths`."""
+    column = key - lengths[:, None]
+    inside = (column >= 0) & (column < tree.shape[1])
+    return inside & tree.gather(1, column.clamp(0, tree.shape[1] - 1))
+
+
+def _rows_of_tokens(mode: Mode, batch: Batch) -> tuple[Tensor, Tensor]:
+    """For each padded token, its row of the request table and its sequence's length.
+
+    Padded tokens belong to the padded requests, a width each. A ragged batch may have more of
+    them than that; the rest reads what padding reads, slot 0.
+    """
+    live = _tokens_per_request(mode, batch)
+    width = 1 if mode in RAGGED or not batch.live_tokens else int(live[0])
+    padded = torch.full((batch.requests - live.shape[0],), width, dtype=torch.int64)
+    owners = torch.repeat_interleave(torch.cat([live, padded]))[: batch.tokens]
+    request_rows = torch.zeros(batch.tokens, dtype=torch.int64)
+    lengths = torch.ones(batch.tokens, dtype=torch.int64)
+    request_rows[: owners.shape[0]] = present(batch.req_pool_indices, "req_pool_indices")[owners]
+    lengths[: owners.shape[0]] = present(batch.seq_lens, "seq_lens")[owners]
+    return request_rows, lengths
+
+
+def _tokens_per_request(mode: Mode, batch: Batch) -> Tensor:
+    """Tokens of each live request, int64. A dummy request of an idle rank has none."""
+    requests = batch.live_requests if batch.live_tokens else 0
+    if mode in RAGGED:
+        return present(batch.extend_seq_lens, "extend_seq_lens")[:requests].to(torch.int64)
+    width = batch.live_tokens // requests if requests else 0
+    return torch.full((requests,), width, dtype=torch.int64)
+
+
+def paged_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    plan: AttentionPlan,
+    scaling: float | None = None,
+    **_unused: object,
+) -> tuple[Tensor, None]:
+    """Attend over the pool. `query`: [1, heads, tokens, head_dim]; returns [1, tokens, heads, _]."""
+    layer = module.layer_idx
+    if not isinstance(layer, int):
+        raise TypeError(f"{type(module).__name__} has no layer index.")
+    if plan.out_cache_loc is not None:
+        plan.pool.write(layer, plan.out_cache_loc, key[0].transpose(0, 1), value[0].transpose(0, 1))
+    keys, values = plan.pool.read(layer, plan.slots)
+    attended = scaled_dot_product_attention(
+        query[0].transpose(0, 1)[:, :, None],
+        keys.transpose(1, 2),
+        values.transpose(1, 2),
+        attn_mask=plan.visible[:, None, None],
+        scale=scaling,
+        enable_gqa=True,
+    )
+    return attended[:, :, 0][None], None
+
+
+AttentionInterface.register(PAGED_ATTENTION, paged_attention)

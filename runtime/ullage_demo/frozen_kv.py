@@ -1,0 +1,72 @@
+"""A drafter without keys and values: it reads the target's pool, as it stands, and writes none.
+
+Every branch is a request row of its own, so that top-k widens the request axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from ullage_demo.batches import integers
+from ullage_demo.engine import Worker
+from ullage_demo.schedule import Chunk, RunningSequence
+from ullage_demo.seam import LiveBatch, Mode
+from ullage_demo.sizes import Speculation
+from ullage_demo.tree import DraftTree, TreeGrowth
+
+
+class FrozenKVDrafter:
+    """Every draft step sees the verified tokens only, neither itself nor the drafts before it."""
+
+    def __init__(self, draft: Worker, speculation: Speculation) -> None:
+        self._draft = draft
+        self._speculation = speculation
+
+    def prefill(self, chunks: Sequence[Chunk]) -> None:
+        """Nothing to do: the target's keys and values are all it reads."""
+
+    def catch_up(self, sequences: Sequence[RunningSequence]) -> None:
+        """Nothing to do, for the same reason."""
+
+    def propose(self, sequences: Sequence[RunningSequence]) -> list[DraftTree]:
+        """FROZEN_KV_DRAFT: a seed step from the root, then a step for each deeper level.
+
+        The seed has only one branch; its other rows repeat it, so that all steps have one shape.
+        """
+        topk = self._speculation.topk
+        roots = [sequence.tokens[-1] for sequence in sequences]
+        growths = [TreeGrowth(root, topk) for root in roots]
+        seeds = self._step(sequences, [root for root in roots for _ in range(topk)], 0)
+        for growth, rows in zip(growths, seeds, strict=True):
+            growth.start(rows[0])
+        for depth in range(1, self._speculation.steps):
+            tokens = [branch.token for growth in growths for branch in growth.frontier]
+            for growth, rows in zip(growths, self._step(sequences, tokens, depth), strict=True):
+                growth.advance(rows)
+        return [growth.finish(self._speculation.draft_tokens) for growth in growths]
+
+    def _step(
+        self, sequences: Sequence[RunningSequence], tokens: list[int], depth: int
+    ) -> tuple[Tensor, ...]:
+        """For each sequence, the distribution after each branch: [topk, vocabulary]."""
+        live = expanded_batch(sequences, tokens, depth, self._speculation.topk)
+        return self._draft.forward(live).softmax(dim=-1).split(self._speculation.topk)
+
+
+def expanded_batch(
+    sequences: Sequence[RunningSequence], tokens: list[int], depth: int, topk: int
+) -> LiveBatch:
+    """`topk` request rows for each sequence, all of the same length and table row."""
+    branches = [sequence for sequence in sequences for _ in range(topk)]
+    lengths = integers(sequence.cached for sequence in branches)
+    return LiveBatch(
+        mode=Mode.FROZEN_KV_DRAFT,
+        batch_size=len(sequences),
+        input_ids=integers(tokens),
+        positions=lengths + depth,
+        req_pool_indices=integers(sequence.row for sequence in branches),
+        seq_lens=lengths,
+        seq_lens_cpu=lengths.clone(),
+    )

@@ -1,0 +1,246 @@
+"""One scenario for each way to serve: set up, serve, check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from transformers import LlamaForCausalLM
+from ullage_runtime.errors import CapacityError
+
+from ullage_demo.batches import Window, window_batch
+from ullage_demo.block_diffusion import BlockDecoder, Denoising, denoise_densely
+from ullage_demo.checks import (
+    Check,
+    Reference,
+    accepts_some,
+    equals_generate,
+    equals_schedule,
+    saw_modes,
+    stands_alone,
+    varies,
+)
+from ullage_demo.eagle_draft import EagleDrafter
+from ullage_demo.engine import Worker, build_pool
+from ullage_demo.frozen_kv import FrozenKVDrafter
+from ullage_demo.measuring import MeasuredRunner
+from ullage_demo.model import build_draft, build_reference, build_target, route_through_pool
+from ullage_demo.paged_kv import KVPool, RequestTable
+from ullage_demo.plain import SplitPrefill, run_step
+from ullage_demo.report import Outcome, rows_of
+from ullage_demo.runners import Role, build_runner
+from ullage_demo.schedule import Request, Scheduler, Step
+from ullage_demo.seam import Mode
+from ullage_demo.sizes import Sizes, Speculation
+from ullage_demo.speculation import SpeculativeDecoder
+from ullage_demo.workload import make_requests
+
+DRAFT_NOISE = 0.03
+CHAIN = Speculation(steps=3, topk=1, draft_tokens=4)
+TREE = Speculation(steps=3, topk=4, draft_tokens=8)
+FROZEN = Speculation(steps=3, topk=3, draft_tokens=6, frozen_kv=True)
+DENOISING = Denoising(block=8, reveals=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What all scenarios share. `requests`: how many the plain one serves; others serve fewer."""
+
+    reference: Reference
+    requests: int = 24
+    alignment: int = 1
+
+    @property
+    def fewer(self) -> int:
+        return max(4, self.requests // 2)
+
+
+def build_demo(requests: int = 24, *, alignment: int = 1) -> Demo:
+    return Demo(Reference(build_reference(build_target())), requests, alignment)
+
+
+def plain(demo: Demo) -> Outcome:
+    """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
+    sizes = Sizes()
+    requests = make_requests(demo.requests, pause_before_last=30 + 3 * demo.requests)
+    worker = target_worker(sizes, demo.alignment)
+    scheduler = _scheduler(requests, worker.table, sizes, mixes=True)
+    outputs = scheduler.serve(lambda step: run_step(worker, step))
+    return Outcome(
+        rows=rows_of("plain", Role.TARGET.value, worker.runner),
+        checks=(
+            equals_generate(demo.reference, requests, outputs),
+            saw_modes(worker.runner.statistics, (Mode.EXTEND, Mode.MIXED, Mode.DECODE, Mode.IDLE)),
+            varies(demo.reference, requests),
+            stands_alone(demo.reference.model, worker.model),
+            notices_a_corrupted_page(demo.reference, requests[0]),
+        ),
+    )
+
+
+def split(demo: Demo) -> Outcome:
+    """Prefill a layer at a time, with decode steps in between."""
+    sizes = Sizes()
+    requests = make_requests(demo.fewer, seed=1)
+    worker = target_worker(sizes, demo.alignment)
+    scheduler = _scheduler(requests, worker.table, sizes)
+    outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
+    return Outcome(
+        rows=rows_of("split prefill", Role.TARGET.value, worker.runner),
+        checks=(
+            equals_generate(demo.reference, requests, outputs),
+            saw_modes(worker.runner.statistics, (Mode.SPLIT_PREFILL, Mode.DECODE)),
+        ),
+    )
+
+
+def chain(demo: Demo) -> Outcome:
+    """A chain of drafts: top-k 1."""
+    return _speculative(demo, "chain", CHAIN)
+
+
+def tree(demo: Demo) -> Outcome:
+    """A tree of drafts: top-k on the token axis."""
+    return _speculative(demo, "tree", TREE)
+
+
+def frozen(demo: Demo) -> Outcome:
+    """A tree of drafts from the target's own pool: top-k on the request axis."""
+    return _speculative(demo, "frozen KV", FROZEN)
+
+
+def diffusion(demo: Demo) -> Outcome:
+    """Blocks of masks, revealed step by step."""
+    sizes = Sizes(block=DENOISING.block, page_size=DENOISING.block, max_running=4)
+    requests = make_requests(demo.fewer, seed=3)
+    worker = target_worker(sizes, demo.alignment)
+    outputs = BlockDecoder(worker, DENOISING, sizes.max_running).serve(requests)
+    expected = [denoise_densely(demo.reference.model, request, DENOISING) for request in requests]
+    return Outcome(
+        rows=rows_of("diffusion", Role.TARGET.value, worker.runner),
+        checks=(
+            equals_schedule(expected, outputs),
+            saw_modes(worker.runner.statistics, (Mode.DLLM_EXTEND,)),
+        ),
+    )
+
+
+SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
+    "plain": plain,
+    "split": split,
+    "chain": chain,
+    "tree": tree,
+    "frozen": frozen,
+    "diffusion": diffusion,
+}
+
+
+def target_worker(sizes: Sizes, alignment: int = 1) -> Worker:
+    """A fresh target with an empty pool and table."""
+    table = RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size)
+    return _worker(Role.TARGET, sizes, build_target(), table, None, alignment)
+
+
+def draft_worker(target: Worker, sizes: Sizes, noise: float, alignment: int = 1) -> Worker:
+    """A draft beside `target`: the same table, and the same pool if its KV is frozen."""
+    shares = sizes.speculation is not None and sizes.speculation.frozen_kv
+    model = build_draft(build_target(), noise=noise)
+    pool = target.pool if shares else None
+    return _worker(Role.DRAFT, sizes, model, target.table, pool, alignment)
+
+
+def _worker(
+    role: Role,
+    sizes: Sizes,
+    model: LlamaForCausalLM,
+    table: RequestTable,
+    pool: KVPool | None,
+    alignment: int,
+) -> Worker:
+    return Worker(
+        model=route_through_pool(model),
+        pool=pool or build_pool(model, sizes.pool_slots),
+        table=table,
+        runner=MeasuredRunner(build_runner(role, sizes, alignment=alignment)),
+    )
+
+
+def _scheduler(
+    requests: Sequence[Request], table: RequestTable, sizes: Sizes, *, mixes: bool = False
+) -> Scheduler:
+    return Scheduler(
+        requests, table, sizes.max_running, sizes.chunk, window=sizes.window, mixes=mixes
+    )
+
+
+def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
+    sizes = Sizes(speculation=speculation, max_running=6)
+    requests = make_requests(demo.fewer, seed=2)
+    target = target_worker(sizes, demo.alignment)
+    draft = draft_worker(target, sizes, DRAFT_NOISE, demo.alignment)
+    drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft, speculation)
+    decoder = SpeculativeDecoder(target, drafter, speculation)
+    outputs = _scheduler(requests, target.table, sizes).serve(decoder.run_step)
+    drafts = (
+        (Mode.FROZEN_KV_DRAFT,) if speculation.frozen_kv else (Mode.EAGLE_DRAFT, Mode.DRAFT_EXTEND)
+    )
+    return Outcome(
+        rows=(
+            *rows_of(name, Role.TARGET.value, target.runner),
+            *rows_of(name, Role.DRAFT.value, draft.runner),
+        ),
+        checks=(
+            equals_generate(demo.reference, requests, outputs),
+            accepts_some(decoder.acceptance.rate),
+            saw_modes(target.runner.statistics, (Mode.TARGET_VERIFY,)),
+            saw_modes(draft.runner.statistics, drafts),
+        ),
+    )
+
+
+def notices_a_corrupted_page(reference: Reference, request: Request) -> Check:
+    """A damaged page of the pool changes the tokens, so equality could have failed."""
+    sizes = Sizes(max_running=2)
+    worker = target_worker(sizes)
+    scheduler = _scheduler([request], worker.table, sizes)
+
+    def run_then_damage(step: Step) -> None:
+        run_step(worker, step)
+        if step.mode is Mode.EXTEND:
+            damage_page(worker, worker.table.pages(step.sequences[0].row)[0])
+
+    (output,) = scheduler.serve(run_then_damage)
+    expected = reference.continuation(request).tokens
+    changed = sum(ours != theirs for ours, theirs in zip(output, expected, strict=True))
+    return Check(
+        "a corrupted page changes tokens",
+        changed > 0,
+        f"{changed} of {len(expected)} tokens changed",
+    )
+
+
+def damage_page(worker: Worker, page: int) -> None:
+    """Turn the signs of a page's keys and values in every layer."""
+    size = worker.table.page_size
+    slots = slice(page * size, (page + 1) * size)
+    for stored in (*worker.pool.keys, *worker.pool.values):
+        stored[slots] = -stored[slots]
+
+
+def refuse_oversized() -> tuple[Check, str]:
+    """Load one request more than the buffers hold; the check, and what the user sees."""
+    worker = target_worker(Sizes())
+    rows = worker.runner.max_requests + 1
+    live = window_batch(Mode.DECODE, worker.table, [Window(0, 5, (7,)) for _ in range(rows)])
+    claim = "an oversized batch is refused"
+    try:
+        worker.runner.load(live)
+    except CapacityError as error:
+        return Check(claim, True, f"{rows} requests raise {type(error).__name__}"), str(error)
+    return Check(claim, False, f"{rows} requests were loaded"), ""
+
+
+def use_few_threads() -> None:
+    """Tensors this small gain nothing from more threads, and lose much."""
+    torch.set_num_threads(min(2, torch.get_num_threads()))

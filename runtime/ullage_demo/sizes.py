@@ -1,0 +1,62 @@
+"""How large the demo's engine is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculation:
+    """`steps` draft steps keep `topk` branches; one verify checks `draft_tokens` of the tree."""
+
+    steps: int
+    topk: int
+    draft_tokens: int
+    frozen_kv: bool = False
+
+    def __post_init__(self) -> None:
+        grown = 1 + self.topk + (self.steps - 1) * self.topk**2
+        if not 1 < self.draft_tokens <= grown:
+            raise ValueError(
+                f"{self.steps} steps of top-{self.topk} grow {grown} tree tokens, "
+                f"which cannot give {self.draft_tokens} draft tokens."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Requests and tokens of one engine. `block`: tokens of a diffusion block, 0 for none."""
+
+    max_running: int = 8
+    chunk: int = 64
+    context: int = 160
+    page_size: int = 8
+    speculation: Speculation | None = None
+    block: int = 0
+
+    @property
+    def window(self) -> int:
+        """Slots that a sequence may need past its own tokens while drafts are in flight."""
+        if self.speculation is None:
+            return 0
+        drafted = self.speculation.steps * self.speculation.topk
+        return max(drafted, 2 * self.speculation.draft_tokens)
+
+    @property
+    def row_width(self) -> int:
+        """Columns of the request table."""
+        return self.context + self.window
+
+    @property
+    def pages(self) -> int:
+        """Pages of the pool, without the reserved one: enough for every running request."""
+        return self.max_running * -(-self.row_width // self.page_size)
+
+    @property
+    def pool_tokens(self) -> int:
+        return self.pages * self.page_size
+
+    @property
+    def pool_slots(self) -> int:
+        """Slots of the pool with those of the reserved page, which padding reads and writes."""
+        return self.pool_tokens + self.page_size
