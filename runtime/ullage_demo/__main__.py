@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+import torch
 from rich.console import Console
 
 from ullage_demo.report import show
-from ullage_demo.scenarios import SCENARIOS, build_demo, refuse_oversized, use_few_threads
+from ullage_demo.scenarios import SCENARIOS, build_demo, refuse_oversized
+from ullage_demo.workload import FEWEST_REQUESTS, request_count
 
-FEWEST_REQUESTS = 8
-"""With fewer, some mode of the plain scenario may not come up."""
+THREADS = 2
+"""Tensors this small gain nothing from more, and lose much."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 if every check passed."""
     options = parse(arguments)
     console = Console()
-    use_few_threads()
+    torch.set_num_threads(THREADS)
     demo = build_demo(options.requests)
     outcomes = []
     for name in [options.mode] if options.mode else SCENARIOS:
@@ -41,16 +43,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"requests of the plain scenario, at least {FEWEST_REQUESTS} (default 24)",
     )
     return parser.parse_args(arguments)
-
-
-def request_count(text: str) -> int:
-    """A count that lets every mode come up. ArgumentTypeError otherwise."""
-    count = int(text) if text.isdecimal() else 0
-    if count < FEWEST_REQUESTS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number of at least {FEWEST_REQUESTS}"
-        )
-    return count
 
 
 if __name__ == "__main__":

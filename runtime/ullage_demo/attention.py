@@ -19,7 +19,11 @@ from ullage_demo.seam import RAGGED, Batch, Mode, present
 PAGED_ATTENTION = "ullage_paged"
 
 SEES_WHOLE_SEQUENCE = frozenset({Mode.DLLM_EXTEND, Mode.FROZEN_KV_DRAFT})
-"""Modes without a causal mask: a diffusion block sees itself, a frozen draft only what is stored."""
+"""Modes without a causal mask: a diffusion block sees itself, a frozen draft what is stored."""
+
+
+class PaddingError(Exception):
+    """A padded row was filled in a way that the model cannot compute with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def plan_attention(
     """The plan for one padded batch.
 
     `tree`: for draft and verify steps, which of the request's draft slots, those that follow
-    its `seq_lens`, each live token sees: bool [live tokens, draft slots].
+    its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Raises PaddingError.
     """
     request_rows, lengths = _rows_of_tokens(mode, batch)
     drafted = 0 if tree is None else tree.shape[1]
@@ -52,6 +56,11 @@ def plan_attention(
         visible[: tree.shape[0]] |= _see_drafts(tree, lengths[: tree.shape[0]], key)
     elif mode not in SEES_WHOLE_SEQUENCE:
         visible &= key <= present(batch.positions, "positions")[:, None]
+    if not bool(visible.any(dim=1).all()):
+        # The CPU would answer with zeros. Kernels that split keys among blocks do not.
+        raise PaddingError(
+            f"A token of {mode.name} sees no key; a padded length must be 1 or more."
+        )
     return AttentionPlan(
         pool=pool,
         slots=table.req_to_token[request_rows, :keys],
@@ -104,7 +113,10 @@ def paged_attention(
     scaling: float | None = None,
     **_unused: object,
 ) -> tuple[Tensor, None]:
-    """Attend over the pool. `query`: [1, heads, tokens, head_dim]; returns [1, tokens, heads, _]."""
+    """Attend over the pool, as the library calls it.
+
+    `query`: [1, heads, tokens, head_dim]; returns [1, tokens, heads, head_dim] and no weights.
+    """
     layer = module.layer_idx
     if not isinstance(layer, int):
         raise TypeError(f"{type(module).__name__} has no layer index.")

@@ -99,7 +99,8 @@ class BlockDecoder:
             for each in running
         ]
         logits = self._worker.forward(window_batch(Mode.DLLM_EXTEND, self._worker.table, windows))
-        for canvas, window, rows in zip(running, windows, logits.split(block), strict=True):
+        blocks = logits.reshape(len(running), block, -1).unbind()
+        for canvas, window, rows in zip(running, windows, blocks, strict=True):
             self._advance(canvas, window, rows)
 
     def _advance(self, canvas: Canvas, window: Window, logits: Tensor) -> None:

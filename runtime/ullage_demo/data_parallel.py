@@ -7,19 +7,18 @@ collectives inside the model line up. A rank without work loads an idle batch.
 from __future__ import annotations
 
 import argparse
-import pickle
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from rich.console import Console
-from ullage_runtime.ranks import DistributedRanks, Ranks
 
 from ullage_demo.checks import Check, Reference, equals_generate, saw_modes
 from ullage_demo.engine import Worker, build_pool
@@ -33,7 +32,8 @@ from ullage_demo.schedule import Request, Scheduler, Step
 from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes
 from ullage_demo.tensor_parallel import shard_feed_forward
-from ullage_demo.workload import make_requests
+from ullage_demo.workload import FEWEST_REQUESTS, make_requests, request_count
+from ullage_runtime.ranks import DistributedRanks, Ranks
 
 RANKS = 2
 BESIDE_EXTEND: Mapping[Mode, Mode] = {
@@ -46,7 +46,7 @@ def rank_requests(rank: int, count: int) -> list[Request]:
     """Rank 0 has `count` requests; each further one has fewer, and some come when 0 is done."""
     share = max(2, count // (rank + 1) ** 2)
     requests = make_requests(share, seed=10 + rank, new_tokens=(6, 16))
-    late = 6 * rank, 25 + 6 * count
+    late = 6 * rank, 20 + 3 * count
     return [
         replace(request, arrival=late[number == share - 1] if rank else 0)
         for number, request in enumerate(requests)
@@ -73,8 +73,8 @@ def beside_others(step: Step, *, extend: bool) -> Step:
     return replace(step, mode=BESIDE_EXTEND[step.mode])
 
 
-def serve_rank(rank: int, count: int, folder: str) -> None:
-    """One process: serve the rank's requests and leave the outcome in `folder`."""
+def serve_rank(rank: int, count: int, folder: str) -> Outcome:
+    """One process: join the others and serve the rank's requests."""
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo",
@@ -83,9 +83,11 @@ def serve_rank(rank: int, count: int, folder: str) -> None:
         world_size=RANKS,
         timeout=timedelta(seconds=120),
     )
-    outcome = rank_outcome(rank, count)
-    dist.destroy_process_group()
-    outcome_file(folder, rank).write_bytes(pickle.dumps(outcome))
+    try:
+        return rank_outcome(rank, count)
+    finally:
+        # A rank that failed must leave, or the others would wait for it until the timeout.
+        dist.destroy_process_group()
 
 
 def rank_outcome(rank: int, count: int) -> Outcome:
@@ -101,7 +103,7 @@ def rank_outcome(rank: int, count: int) -> Outcome:
         rows=rows_of(name, Role.TARGET.value, worker.runner),
         checks=(
             equals_generate(Reference(build_reference(build_target())), requests, outputs),
-            saw_modes(worker.runner.statistics, (Mode.IDLE, *BESIDE_EXTEND.values())),
+            saw_modes(worker.runner.statistics, (Mode.EXTEND, Mode.DECODE, Mode.IDLE)),
             Check("loaded in every round", *_loads(worker.runner, rounds)),
         ),
     )
@@ -123,15 +125,21 @@ def _loads(runner: MeasuredRunner, rounds: int) -> tuple[bool, str]:
     return loads == rounds, f"{loads} loads in {rounds} rounds"
 
 
-def outcome_file(folder: str, rank: int) -> Path:
-    return Path(folder) / f"outcome-{rank}"
-
-
 def serve_on_all_ranks(count: int) -> list[Outcome]:
-    """Start a process for each rank and wait for their outcomes."""
-    with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(serve_rank, args=(count, folder), nprocs=RANKS)
-        return [pickle.loads(outcome_file(folder, rank).read_bytes()) for rank in range(RANKS)]
+    """Start a process for each rank and wait for their outcomes, or for the first error."""
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(RANKS, mp_context=context) as processes,
+    ):
+        serving = [processes.submit(serve_rank, rank, count, folder) for rank in range(RANKS)]
+        return [each.result() for each in serving]
+
+
+def went_beside_extends(outcomes: Sequence[Outcome]) -> Check:
+    """Some rank decoded, and some rank idled, while another one extended."""
+    seen = {Mode[row.mode.upper()]: row for outcome in outcomes for row in outcome.rows}
+    return saw_modes(seen, tuple(BESIDE_EXTEND.values()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,12 +148,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m ullage_demo.data_parallel",
         description="Serve on two processes whose loads keep in step over gloo.",
     )
-    parser.add_argument("--requests", type=int, default=12, help="of rank 0 (default 12)")
+    parser.add_argument(
+        "--requests",
+        type=request_count,
+        default=12,
+        help=f"requests of rank 0, at least {FEWEST_REQUESTS} (default 12)",
+    )
     options = parser.parse_args(arguments)
     console = Console()
     with console.status(f"serving on {RANKS} ranks"):
         outcomes = serve_on_all_ranks(options.requests)
-    return 0 if show(console, outcomes) else 1
+    return 0 if show(console, outcomes, went_beside_extends(outcomes)) else 1
 
 
 if __name__ == "__main__":

@@ -65,9 +65,8 @@ class EagleDrafter:
             live = self._draft_batch(sequences, growths, step)
             tree = torch.cat([growth.visible() for growth in growths])
             probabilities = self._draft.forward(live, tree=tree).softmax(dim=-1)
-            for growth, rows in zip(
-                growths, probabilities.split(self._speculation.topk), strict=True
-            ):
+            branches = probabilities.reshape(len(growths), self._speculation.topk, -1).unbind()
+            for growth, rows in zip(growths, branches, strict=True):
                 growth.advance(rows)
         return [growth.finish(self._speculation.draft_tokens) for growth in growths]
 

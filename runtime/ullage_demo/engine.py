@@ -8,14 +8,10 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from ullage_demo.attention import AttentionPlan, plan_attention
+from ullage_demo.attention import AttentionPlan, PaddingError, plan_attention
 from ullage_demo.measuring import MeasuredRunner
 from ullage_demo.paged_kv import KVPool, RequestTable
 from ullage_demo.seam import Batch, LiveBatch, present
-
-
-class PaddingError(Exception):
-    """A padded row computed something that is not a number: its fill was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,4 +86,10 @@ def _live_rows(computed: Tensor, batch: Batch) -> Tensor:
 def build_pool(model: LlamaForCausalLM, slots: int) -> KVPool:
     """An empty pool for the model's keys and values."""
     config = model.config
-    return KVPool(config.num_hidden_layers, slots, config.num_key_value_heads, config.head_dim)
+    heads = config.num_attention_heads
+    return KVPool(
+        config.num_hidden_layers,
+        slots,
+        config.num_key_value_heads or heads,
+        config.head_dim or config.hidden_size // heads,
+    )

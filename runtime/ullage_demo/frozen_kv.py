@@ -52,7 +52,8 @@ class FrozenKVDrafter:
     ) -> tuple[Tensor, ...]:
         """For each sequence, the distribution after each branch: [topk, vocabulary]."""
         live = expanded_batch(sequences, tokens, depth, self._speculation.topk)
-        return self._draft.forward(live).softmax(dim=-1).split(self._speculation.topk)
+        probabilities = self._draft.forward(live).softmax(dim=-1)
+        return probabilities.reshape(len(sequences), self._speculation.topk, -1).unbind()
 
 
 def expanded_batch(

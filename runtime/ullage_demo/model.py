@@ -74,5 +74,5 @@ def route_through_pool(model: LlamaForCausalLM) -> LlamaForCausalLM:
 
 def _for_inference(model: LlamaForCausalLM) -> LlamaForCausalLM:
     model.requires_grad_(False)
-    model.eval()
+    model.train(False)
     return model

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from ullage_demo.seam import RAGGED, LiveBatch, present
 from ullage_runtime.checks import check_extent
 from ullage_runtime.integers import align_up
 from ullage_runtime.loader import load_rows
 from ullage_runtime.ranks import Ranks, SingleRank
-
-from ullage_demo.seam import RAGGED, LiveBatch, present
 
 TOKEN_SLOTS: Mapping[str, tuple[torch.dtype, int | None]] = {
     "input_ids": (torch.int64, None),

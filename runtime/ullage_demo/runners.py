@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ullage_runtime.integers import align_up
-from ullage_runtime.ranks import Ranks
-
 from ullage_demo.pass_through import PassThroughRunner
 from ullage_demo.seam import Runner
 from ullage_demo.sizes import Sizes
+from ullage_runtime.integers import align_up
+from ullage_runtime.ranks import Ranks
 
 
 class Role(Enum):

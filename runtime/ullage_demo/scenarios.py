@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
 from transformers import LlamaForCausalLM
-from ullage_runtime.errors import CapacityError
 
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.block_diffusion import BlockDecoder, Denoising, denoise_densely
@@ -35,11 +33,14 @@ from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder
 from ullage_demo.workload import make_requests
+from ullage_runtime.errors import CapacityError
 
 DRAFT_NOISE = 0.03
 CHAIN = Speculation(steps=3, topk=1, draft_tokens=4)
 TREE = Speculation(steps=3, topk=4, draft_tokens=8)
 FROZEN = Speculation(steps=3, topk=3, draft_tokens=6, frozen_kv=True)
+EAGLE_MODES = (Mode.EXTEND, Mode.TARGET_VERIFY, Mode.EAGLE_DRAFT, Mode.DRAFT_EXTEND)
+FROZEN_MODES = (Mode.EXTEND, Mode.TARGET_VERIFY, Mode.FROZEN_KV_DRAFT)
 DENOISING = Denoising(block=8, reveals=2)
 
 
@@ -63,7 +64,7 @@ def build_demo(requests: int = 24, *, alignment: int = 1) -> Demo:
 def plain(demo: Demo) -> Outcome:
     """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
     sizes = Sizes()
-    requests = make_requests(demo.requests, pause_before_last=30 + 3 * demo.requests)
+    requests = make_requests(demo.requests, seed=5, pause_before_last=30 + 3 * demo.requests)
     worker = target_worker(sizes, demo.alignment)
     scheduler = _scheduler(requests, worker.table, sizes, mixes=True)
     outputs = scheduler.serve(lambda step: run_step(worker, step))
@@ -82,7 +83,7 @@ def plain(demo: Demo) -> Outcome:
 def split(demo: Demo) -> Outcome:
     """Prefill a layer at a time, with decode steps in between."""
     sizes = Sizes()
-    requests = make_requests(demo.fewer, seed=1)
+    requests = make_requests(demo.fewer, seed=7)
     worker = target_worker(sizes, demo.alignment)
     scheduler = _scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
@@ -113,7 +114,7 @@ def frozen(demo: Demo) -> Outcome:
 def diffusion(demo: Demo) -> Outcome:
     """Blocks of masks, revealed step by step."""
     sizes = Sizes(block=DENOISING.block, page_size=DENOISING.block, max_running=4)
-    requests = make_requests(demo.fewer, seed=3)
+    requests = make_requests(demo.fewer, seed=9)
     worker = target_worker(sizes, demo.alignment)
     outputs = BlockDecoder(worker, DENOISING, sizes.max_running).serve(requests)
     expected = [denoise_densely(demo.reference.model, request, DENOISING) for request in requests]
@@ -176,15 +177,14 @@ def _scheduler(
 
 def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
     sizes = Sizes(speculation=speculation, max_running=6)
-    requests = make_requests(demo.fewer, seed=2)
+    requests = make_requests(demo.fewer, seed=6)
     target = target_worker(sizes, demo.alignment)
     draft = draft_worker(target, sizes, DRAFT_NOISE, demo.alignment)
     drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft, speculation)
     decoder = SpeculativeDecoder(target, drafter, speculation)
     outputs = _scheduler(requests, target.table, sizes).serve(decoder.run_step)
-    drafts = (
-        (Mode.FROZEN_KV_DRAFT,) if speculation.frozen_kv else (Mode.EAGLE_DRAFT, Mode.DRAFT_EXTEND)
-    )
+    modes = FROZEN_MODES if speculation.frozen_kv else EAGLE_MODES
+    seen = target.runner.statistics | draft.runner.statistics
     return Outcome(
         rows=(
             *rows_of(name, Role.TARGET.value, target.runner),
@@ -193,8 +193,7 @@ def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
         checks=(
             equals_generate(demo.reference, requests, outputs),
             accepts_some(decoder.acceptance.rate),
-            saw_modes(target.runner.statistics, (Mode.TARGET_VERIFY,)),
-            saw_modes(draft.runner.statistics, drafts),
+            saw_modes(seen, modes),
         ),
     )
 
@@ -239,8 +238,3 @@ def refuse_oversized() -> tuple[Check, str]:
     except CapacityError as error:
         return Check(claim, True, f"{rows} requests raise {type(error).__name__}"), str(error)
     return Check(claim, False, f"{rows} requests were loaded"), ""
-
-
-def use_few_threads() -> None:
-    """Tensors this small gain nothing from more threads, and lose much."""
-    torch.set_num_threads(min(2, torch.get_num_threads()))

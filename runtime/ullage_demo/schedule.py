@@ -94,6 +94,9 @@ class Scheduler:
     _step: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
+        """ValueError if running decodes could leave no token of the budget to a prompt."""
+        if self.budget <= (self.max_running if self.mixes else 0):
+            raise ValueError(f"A budget of {self.budget} tokens leaves none for prompts.")
         self._waiting = deque(enumerate(self.requests))
 
     def next_step(self) -> Step | None:

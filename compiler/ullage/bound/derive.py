@@ -142,21 +142,23 @@ class _Deriver:
         return conjunction(*kept)
 
     def _without_covered(self, branches: list[Branch]) -> list[Branch]:
-        kept: list[Branch] = []
-        for branch in sorted(branches, key=lambda each: each.condition != TRUE):
-            if any(self._covers(other, branch) for other in kept):
-                continue
-            kept = [other for other in kept if not self._covers(branch, other)]
-            kept.append(branch)
-        return [branch for branch in branches if branch in kept]
+        """The branches that are needed: the others are never above the rest together."""
+        kept = list(branches)
+        for branch in sorted(branches, key=_breadth):
+            others = [other for other in kept if other is not branch]
+            if others and self._covering(branch, others) is not None:
+                kept = others
+        return kept
 
-    def _covers(self, larger: Branch, smaller: Branch) -> bool:
-        """Whether `larger` can occur wherever `smaller` does, and is never less there."""
-        given = (self.runner.guard, smaller.condition)
-        if not self.oracle(larger.condition, given):
-            return False
-        search = Search(self.oracle, given)
-        return search.at_most(smaller.peak.formula, larger.peak.formula) is not None
+    def _covering(self, branch: Branch, others: list[Branch]) -> Step | None:
+        """branch <= the largest of the others, wherever the branch can occur."""
+        search = Search(self.oracle, (self.runner.guard, branch.condition))
+        formula = branch.peak.formula
+        for together in (_largest(others), _first_that_applies(others)):
+            step = search.at_most(formula, together)
+            if step is not None:
+                return step
+        return None
 
     def _combine(self, branches: Iterable[Branch]) -> Expr:
         merged: dict[Expr, Expr] = {}
@@ -196,9 +198,7 @@ class _Deriver:
             if self.target not in mode.extents:
                 continue
             eliminator = Eliminator(mode, self.oracle)
-            step = _SoundStep(eliminator, own, self._covering(own, kept), formula).build(
-                mode.extents[self.target]
-            )
+            step = _SoundStep(eliminator, own, kept, formula).build(mode.extents[self.target])
             if step is None:
                 self.collector.error(
                     "U503",
@@ -210,17 +210,8 @@ class _Deriver:
                 steps[mode.name] = step
         return steps
 
-    def _covering(self, own: list[Branch], kept: list[Branch]) -> dict[int, Branch]:
-        return {
-            id(branch): next(
-                (other for other in kept if other is branch or self._covers(other, branch)), branch
-            )
-            for branch in own
-        }
-
     def _attained(self, kept: list[Branch], formula: Expr) -> Step:
-        parts = tuple(_where(branch.peak.formula, branch.condition) for branch in kept)
-        largest = fold(parts[0] if len(parts) == 1 else Call("max", parts)) if parts else Integer(0)
+        largest = _largest(kept)
         search = Search(self.oracle, (self.runner.guard,))
         return search.at_most(formula, largest) or Step("leaf", formula, largest)
 
@@ -246,7 +237,7 @@ class _SoundStep:
 
     eliminator: Eliminator
     branches: list[Branch]
-    covering: dict[int, Branch]
+    kept: list[Branch]
     formula: Expr
 
     def build(self, extent: Expr) -> Step | None:
@@ -287,22 +278,42 @@ class _SoundStep:
 
     def _finish(self, branch: Branch) -> Step | None:
         search = self._search(branch.cases)
-        covering = self.covering[id(branch)]
-        steps = [branch.peak.sound]
-        if covering is not branch:
-            between = search.at_most(branch.peak.formula, covering.peak.formula)
-            if between is None:
-                return None
-            steps.append(between)
-        last = search.at_most(covering.peak.formula, self.formula)
-        if last is None:
-            return None
-        steps.append(last)
-        return chained(branch.extent, steps)
+        formula = branch.peak.formula
+        direct = search.at_most(formula, self.formula)
+        if direct is not None:
+            return chained(branch.extent, [branch.peak.sound, direct])
+        for together in (_largest(self.kept), _first_that_applies(self.kept)):
+            below = search.at_most(formula, together)
+            last = below and search.at_most(together, self.formula)
+            if below and last:
+                return chained(branch.extent, [branch.peak.sound, below, last])
+        return None
 
     def _search(self, cases: tuple[Expr, ...]) -> Search:
         base = self.eliminator.search
         return base if not cases else Search(base.oracle, (*base.given, *cases))
+
+
+def _breadth(branch: Branch) -> tuple[int, int]:
+    """Branches of other ranks' extents go first, then those that apply most widely."""
+    foreign = any("@" in name for name in branch.peak.witness)
+    return (0 if foreign else 1, len(_conjuncts(branch.condition)))
+
+
+def _largest(branches: list[Branch]) -> Expr:
+    """The maximum of the branches, each zero where it cannot occur."""
+    parts = tuple(_where(each.peak.formula, each.condition) for each in branches)
+    if not parts:
+        return Integer(0)
+    return fold(parts[0] if len(parts) == 1 else Call("max", parts))
+
+
+def _first_that_applies(branches: list[Branch]) -> Expr:
+    """The first branch that can occur: never above the largest."""
+    result: Expr = Integer(0)
+    for each in reversed(branches):
+        result = Conditional(each.condition, each.peak.formula, result)
+    return fold(result)
 
 
 def _where(formula: Expr, condition: Expr) -> Expr:

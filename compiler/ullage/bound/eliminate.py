@@ -139,10 +139,14 @@ class Eliminator:
         """
         if live.name not in free_names(extent):
             return interval.low, []
-        for before in ([], self._tidied(extent, distribute(canonical(extent)), search)):
+        tidy = distribute(canonical(extent))
+        if live.name not in free_names(tidy):
+            cancelled = self._tidied(extent, tidy, search)
+            if cancelled:
+                return interval.low, cancelled
+        plain: list[Step] = []
+        for before in (plain, self._tidied(extent, tidy, search)):
             start = before[-1].right if before else extent
-            if live.name not in free_names(start):
-                return interval.low, before
             for value in (interval.high, interval.low):
                 step = search.at_most(start, substitute(start, {live.name: value}))
                 if step is not None:

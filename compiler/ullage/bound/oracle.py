@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 
 from ullage.bound.problem import Domain, Live, Problem, Variable
 from ullage.expr.evaluate import EvaluationError, evaluate
-from ullage.expr.tree import Expr, free_names
-from ullage.prove.solver import Solver
+from ullage.expr.tree import Binary, Call, Expr, free_names, walk
+from ullage.prove.solver import Level, Solver
 
 Value = int | bool | list[int]
 Sample = Mapping[str, Value]
 
-SAMPLES = 128
-TRIES = 1_000
+SAMPLES_OF_A_GUARD = 10
 REPAIRS = 60
 SEED = 20
 REACHES = (1, 4, 12, 100, 5_000, 2**31)
@@ -46,31 +45,48 @@ class Oracle:
         if any(_refutes(sample, claim, given) for sample in self.samples):
             self.refuted += 1
             return False
-        return self.solver.decide(claim, given, "related").proved
+        level: Level = "opaque" if _rounds(claim) else "related"
+        return self.solver.decide(claim, given, level).proved
+
+
+def _rounds(node: Expr) -> bool:
+    """Whether several alignments or quotients meet: those are for the rules, not for z3."""
+    rounded = [
+        part
+        for part in walk(node)
+        if (isinstance(part, Call) and part.function in ("align_up", "cdiv"))
+        or (isinstance(part, Binary) and part.operator in ("//", "%"))
+    ]
+    return len(rounded) > 1
 
 
 def oracle_for(problem: Problem, solver: Solver) -> Oracle:
     """An oracle with samples of the problem's legal configurations and live batches."""
-    live = {each.name: each for runner in problem.runners for mode in runner.modes for each in mode.live}
-    return Oracle(solver, draw_samples(problem.domain, tuple(live.values())))
+    modes = [mode for runner in problem.runners for mode in runner.modes]
+    live = {each.name: each for mode in modes for each in mode.live}
+    guards = tuple(dict.fromkeys(mode.guard for mode in modes))
+    return Oracle(solver, draw_samples(problem.domain, tuple(live.values()), guards))
 
 
-def draw_samples(domain: Domain, live: tuple[Live, ...]) -> tuple[Sample, ...]:
-    """Random legal assignments, the same on every run."""
+def draw_samples(
+    domain: Domain, live: tuple[Live, ...], guards: tuple[Expr, ...]
+) -> tuple[Sample, ...]:
+    """Random legal assignments, some under each guard; the same on every run."""
     source = random.Random(SEED)
     found: list[Sample] = []
-    for _ in range(TRIES):
-        sample = _configuration(domain, source)
-        if sample is not None:
-            _add_live(sample, live, source)
-            found.append(sample)
-        if len(found) == SAMPLES:
-            break
+    for guard in guards:
+        for _ in range(SAMPLES_OF_A_GUARD):
+            sample = _configuration(domain, source, guard)
+            if sample is not None:
+                _add_live(sample, live, source)
+                found.append(sample)
     return tuple(found)
 
 
-def _configuration(domain: Domain, source: random.Random) -> dict[str, Value] | None:
-    """A random legal configuration: what breaks a constraint is drawn again, a few times."""
+def _configuration(
+    domain: Domain, source: random.Random, guard: Expr
+) -> dict[str, Value] | None:
+    """A random legal configuration with `guard`: what breaks a constraint is drawn again, a few times."""
     drawn: dict[str, Value] = {}
     redraw = {variable.name for variable in domain.variables}
     for _ in range(REPAIRS):
@@ -80,10 +96,11 @@ def _configuration(domain: Domain, source: random.Random) -> dict[str, Value] | 
         sample = dict(drawn)
         for definition in domain.definitions:
             _define(sample, definition.name, definition.value)
-        broken = [each for each in domain.constraints if not _satisfied(each.that, sample)]
+        conditions = [guard, *(constraint.that for constraint in domain.constraints)]
+        broken = [each for each in conditions if not _satisfied(each, sample)]
         if not broken:
             return sample
-        redraw = _rests_on(domain, free_names(source.choice(broken).that))
+        redraw = _rests_on(domain, free_names(source.choice(broken)))
     return None
 
 

@@ -83,6 +83,9 @@ class Search:
         return self.oracle(Comparison("<=", Integer(bound), operand), self.given)
 
     def _leaf(self, left: Expr, right: Expr) -> Step | None:
+        """The claim itself as an obligation; of a conditional its arms say all that can be said."""
+        if _has_choice(left) or _has_choice(right):
+            return None
         if self.oracle(Comparison("<=", left, right), self.given):
             return Step("leaf", left, right)
         return None
@@ -319,7 +322,7 @@ class Search:
         return None
 
     def _quotient_cancels(self, left: Expr, right: Expr, depth: int) -> Step | None:
-        """x // w <= y when x <= y * w: z3 settles it once x is bounded by the product."""
+        """x // w <= y when x <= y * w, and y <= x // w when y * w <= x."""
         match left:
             case Binary("//", numerator, divisor) if self.at_least(divisor, 1):
                 product = Binary("*", right, divisor)
@@ -333,6 +336,15 @@ class Search:
                         (premise, Step("same", divisor, divisor)),
                     )
                     return Step("chain", left, right, (first, Step("leaf", quotient, right)))
+        match right:
+            case Binary("//", numerator, divisor) if self.at_least(divisor, 1):
+                product = Binary("*", left, divisor)
+                premise = self.at_most(product, numerator, depth)
+                if premise is not None:
+                    quotient = Binary("//", product, divisor)
+                    premises = (premise, Step("same", divisor, divisor))
+                    last = Step("monotone", quotient, right, premises)
+                    return Step("chain", left, right, (Step("leaf", left, quotient), last))
         return None
 
     # Upper bounds of single variables among the assumptions
@@ -364,6 +376,10 @@ class Search:
                 return premise and Step("unfold_left", left, right, (premise,))
             case _:
                 return None
+
+
+def _has_choice(node: Expr) -> bool:
+    return isinstance(node, Conditional) or any(_has_choice(child) for child in children(node))
 
 
 def _mentions(function: Function, node: Expr) -> bool:

@@ -145,6 +145,8 @@ def _engine_members(runner: Runner) -> Iterator[Named]:
             steps.setdefault(step.name, step)
     for step in steps.values():
         yield step.name, "a step", step.place
+    if runner.warm_up is not None:
+        yield runner.warm_up.step, "the step of the warm-up", runner.warm_up.place
 
 
 def _check_unique(names: Iterable[Named], collector: Collector) -> None:

@@ -13,7 +13,7 @@ from ullage.spec import problems
 from ullage.spec.check_names import WORKER
 from ullage.spec.model import Definition, Parameter, Range, Spec
 from ullage.spec.order import dependency_order, reached
-from ullage.spec.scope import Expressions, Scope, kind_name, unit_name
+from ullage.spec.scope import Expressions, Scope, free, kind_name, unit_name
 
 SEES_PARAMETERS = "parameters, definitions and 'worker'"
 
@@ -52,16 +52,15 @@ def kind_of_parameter(parameter: Parameter) -> Kind:
 def resolve_globals(spec: Spec, expressions: Expressions) -> Globals:
     """Parameters and definitions with resolved expressions, definitions in dependency order."""
     uses = _uses(spec)
-    order, cycles = dependency_order(uses)
-    _report_cycles(spec, cycles, expressions)
+    _report_cycles(spec, dependency_order(uses)[1], expressions)
     dependent = _worker_dependent(spec, uses)
     expressions.worker_dependent = {*dependent, WORKER}
     kinds: dict[str, Kind] = {WORKER: _workers(spec)}
     kinds.update((each.name, kind_of_parameter(each)) for each in spec.parameters)
     definitions = {each.name: each for each in spec.definitions}
     resolved: list[Definition] = []
-    for name in order:
-        if name in definitions and name not in kinds:
+    for name in dependency_order({name: uses[name] for name in definitions})[0]:
+        if name not in kinds:
             resolved.append(_definition(definitions[name], kinds, expressions))
     known = Globals((), tuple(resolved), kinds, dependent)
     parameters = tuple(_parameter(each, spec, known, uses, expressions) for each in spec.parameters)
@@ -84,7 +83,7 @@ def _uses(spec: Spec) -> dict[str, tuple[str, ...]]:
 
 
 def _names(*parts: Expr) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in parts for name in sorted(free_names(part))))
+    return tuple(dict.fromkeys(name.name for part in parts for name in free(part)))
 
 
 def _worker_dependent(spec: Spec, uses: dict[str, tuple[str, ...]]) -> frozenset[str]:

@@ -53,6 +53,7 @@ RULES: dict[str, Files] = {
     "a context has not the name of a step": edited(
         EAGER, ("  timer: device time", "  plan: device time"), ("context: timer", "context: plan")
     ),
+    "a warm-up is a step of its own": edited(EAGER, ("step: autotune", "step: forward")),
     "a mode with a family's name is in the family": edited(
         DECODE, ("family: decode", "family: idle")
     ),

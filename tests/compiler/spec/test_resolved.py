@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from support.specs import MINI, edited, problems_of, resolved, with_file
 from ullage.diagnostics.catalogue import code
+from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BOOLEAN, EnumKind, IntKind, ListKind
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Comparison, Enumerant, Integer, Name
@@ -17,8 +19,11 @@ from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Collective, StatedFormula
+from ullage.text.yaml_source import compose
 
-SPECS = Path(__file__).parents[3] / "specs"
+ROOT = Path(__file__).parents[3]
+SPECS = ROOT / "specs"
+REFERENCE = ROOT / "docs" / "language.md"
 
 
 @pytest.fixture
@@ -196,6 +201,15 @@ def test_all_problems_of_a_run_are_shown_together(
     files = edited("slots.yaml", ("shape: [requests]", "shape: [request]"), files=files)
     files = edited("runners/eager.yaml", ("not planned", "not plannd"), files=files)
     golden("spec/all_problems_of_a_run.txt", problems_of(tmp_path, files))
+
+
+def test_every_example_of_the_reference_is_yaml() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", REFERENCE.read_text(), re.DOTALL)
+    assert blocks
+    collector = Collector()
+    for block in blocks:
+        text = f"list:\n{block}" if block.startswith("-") else block
+        assert compose(text, "language.md", collector) is not None, collector.diagnostics
 
 
 def test_every_code_of_this_stage_is_in_the_catalogue() -> None:

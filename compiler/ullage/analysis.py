@@ -1,0 +1,74 @@
+"""The road from a specs folder to everything that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ullage.bound.capacities import Capacities
+from ullage.bound.derive import derive
+from ullage.bound.oracle import oracle_for
+from ullage.bound.problem import Problem
+from ullage.bound.specialise import specialise
+from ullage.diagnostics.diagnostic import Collector, Diagnostic
+from ullage.plan.layout import plan
+from ullage.plan.model import Plan
+from ullage.prove.certificate import Certificate, certify
+from ullage.prove.solver import Solver
+from ullage.prove.wellformed import check_problem
+from ullage.spec.check import ResolvedSpec, resolve
+from ullage.spec.load import load_spec
+from ullage.text.sources import SourceSet, load_sources
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A spec folder, read, resolved, bounded, proved and planned; `warnings` never fail a run."""
+
+    sources: SourceSet
+    resolved: ResolvedSpec
+    problem: Problem
+    solver: Solver
+    capacities: Capacities
+    certificate: Certificate
+    plan: Plan
+    warnings: tuple[Diagnostic, ...]
+
+
+def read(folder: Path) -> tuple[SourceSet, ResolvedSpec]:
+    """The resolved spec of a folder; raises DiagnosticError with everything that is wrong."""
+    sources = load_sources(folder)
+    return sources, resolve(load_spec(sources), sources.texts)
+
+
+def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
+    """Everything about a specs folder; raises DiagnosticError with all errors of a stage."""
+    progress("reading specs")
+    sources, resolved = read(folder)
+    problem = specialise(resolved)
+    collector = Collector(sources.texts)
+    progress("checking divisors and guards")
+    solver = Solver(problem.domain)
+    check_problem(problem, solver, collector)
+    collector.raise_if_errors()
+    capacities = derive(problem, oracle_for(problem, solver), collector, progress)
+    collector.raise_if_errors()
+    planned = plan(resolved, problem, capacities, solver, collector)
+    collector.raise_if_errors()
+    certificate = certify(problem, capacities, solver, _assumed(resolved), progress)
+    return Analysis(
+        sources, resolved, problem, solver, capacities, certificate, planned, collector.diagnostics
+    )
+
+
+def _assumed(resolved: ResolvedSpec) -> tuple[str, ...]:
+    """The live variables that load cannot see, so that their ranges are taken for granted."""
+    return tuple(
+        f"{mode.name}.{live.name}"
+        for mode in resolved.spec.modes
+        for live in mode.live
+        if not live.seen_in
+    )

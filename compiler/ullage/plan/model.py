@@ -1,0 +1,86 @@
+"""What the emitter writes down: every runner's slots with shapes, tails and places in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ullage.expr.tree import Expr
+from ullage.place import Place
+from ullage.spec.model import DeviceRole, Dtype, Range, SourceRef
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of a slot.
+
+    `capacity` is over parameters. `extent` is what a batch exposes of it: over parameters,
+    `padded_<axis>` and live variables. `axis` names the axis that the dimension follows one to
+    one, if any; `target` is the capacity it takes (an axis or `slot.dimension`), None if fixed.
+    """
+
+    capacity: Expr
+    extent: Expr
+    axis: str | None
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the rows between live and padded hold in one mode: a fill, or whatever was there.
+
+    `fill` is over parameters, `live_<axis>` and `padded_<axis>`; None leaves the rows untouched,
+    which is allowed because no reader looks at them. `readers` asked for it.
+    """
+
+    fill: Expr | None
+    readers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSlot:
+    """One buffer of one runner. `tails` has an entry for every mode that loads the slot."""
+
+    name: str
+    doc: str
+    dimensions: tuple[Dimension, ...]
+    dtype: Dtype
+    host_dtype: Dtype
+    device: DeviceRole
+    source: SourceRef | None
+    compute: Expr | None
+    values: Range | None
+    accepts: tuple[Dtype, ...]
+    optional: bool
+    guard: Expr
+    tails: Mapping[str, Tail]
+    place: Place
+
+    @property
+    def row_axis(self) -> int | None:
+        """The dimension along which live rows end and the tail begins; None for scalars."""
+        for position, dimension in enumerate(self.dimensions):
+            if dimension.target is not None:
+                return position
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRunner:
+    """One runner of one worker, named `<runner>_<worker>`; slots lie in this order, by device."""
+
+    name: str
+    runner: str
+    worker: str
+    guard: Expr
+    slots: tuple[PlannedSlot, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All runners. `refusals` are constraints that slots with `on_overflow` add to validate."""
+
+    runners: tuple[PlannedRunner, ...]
+    refusals: tuple[tuple[Expr, str, Place], ...]
+    alignment: int = 256
