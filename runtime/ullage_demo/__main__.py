@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 import torch
-from rich.console import Console
 
-from ullage_demo.report import show
+from ullage_demo.report import make_console, show
 from ullage_demo.scenarios import SCENARIOS, build_demo, refuse_oversized
 from ullage_demo.workload import FEWEST_REQUESTS, request_count
 
@@ -19,7 +18,7 @@ THREADS = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 if every check passed."""
     options = parse(arguments)
-    console = Console()
+    console = make_console()
     torch.set_num_threads(THREADS)
     demo = build_demo(options.requests)
     outcomes = []

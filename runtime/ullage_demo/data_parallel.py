@@ -18,7 +18,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from rich.console import Console
 
 from ullage_demo.checks import Check, Reference, equals_generate, saw_modes
 from ullage_demo.engine import Worker, build_pool
@@ -26,7 +25,7 @@ from ullage_demo.measuring import MeasuredRunner
 from ullage_demo.model import build_reference, build_target, route_through_pool
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.plain import run_step
-from ullage_demo.report import Outcome, rows_of, show
+from ullage_demo.report import Outcome, make_console, rows_of, show
 from ullage_demo.runners import Role, build_runner
 from ullage_demo.schedule import Request, Scheduler, Step
 from ullage_demo.seam import Mode
@@ -155,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"requests of rank 0, at least {FEWEST_REQUESTS} (default 12)",
     )
     options = parser.parse_args(arguments)
-    console = Console()
+    console = make_console()
     with console.status(f"serving on {RANKS} ranks"):
         outcomes = serve_on_all_ranks(options.requests)
     return 0 if show(console, outcomes, went_beside_extends(outcomes)) else 1

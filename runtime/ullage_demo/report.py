@@ -59,6 +59,16 @@ def rows_of(scenario: str, model: str, runner: MeasuredRunner) -> tuple[Row, ...
     )
 
 
+LOG_WIDTH = 110
+"""Columns of the tables where no terminal says how many there are."""
+
+
+def make_console() -> Console:
+    """A console whose tables stay whole in a log."""
+    console = Console()
+    return console if console.is_terminal else Console(width=LOG_WIDTH)
+
+
 def show(
     console: Console, outcomes: Sequence[Outcome], last: Check | None = None, error: str = ""
 ) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from ullage_demo.batches import Window
 from ullage_demo.block_diffusion import (
     BlockDecoder,
     Canvas,
@@ -65,7 +66,7 @@ def test_a_block_whose_masks_stay_in_the_pool_changes_tokens(
     advance = BlockDecoder._advance
 
     def advance_without_a_last_pass(
-        self: BlockDecoder, canvas: Canvas, window: object, logits: torch.Tensor
+        self: BlockDecoder, canvas: Canvas, window: Window, logits: torch.Tensor
     ) -> None:
         advance(self, canvas, window, logits)
         if MASK_TOKEN not in canvas.tokens[canvas.start : canvas.start + 8]:

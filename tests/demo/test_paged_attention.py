@@ -21,7 +21,8 @@ PROMPTS = [request.prompt for request in make_requests(3, seed=21, prompt=(5, 19
 
 def dense(model: LlamaForCausalLM, tokens: tuple[int, ...]) -> Tensor:
     with torch.inference_mode():
-        return model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0]
+        logits: Tensor = model(input_ids=torch.tensor([tokens]), use_cache=False).logits
+        return logits[0]
 
 
 def admit(worker: Worker) -> list[int]:
@@ -30,7 +31,7 @@ def admit(worker: Worker) -> list[int]:
 
 def extend(worker: Worker, windows: list[Window]) -> tuple[Tensor, ...]:
     logits = worker.forward(window_batch(Mode.EXTEND, worker.table, windows))
-    return logits.split([len(window.tokens) for window in windows])
+    return torch.split(logits, [len(window.tokens) for window in windows])
 
 
 @pytest.mark.parametrize("alignment", [1, 3])

@@ -10,7 +10,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ullage.bound.problem import Domain, Live, Problem, Variable
+from ullage.bound.problem import Domain, Live, ModeProblem, Problem, Variable
 from ullage.expr.evaluate import EvaluationError, evaluate
 from ullage.expr.tree import Binary, Call, Expr, free_names, walk
 from ullage.prove.solver import Level, Solver
@@ -18,7 +18,7 @@ from ullage.prove.solver import Level, Solver
 Value = int | bool | list[int]
 Sample = Mapping[str, Value]
 
-SAMPLES_OF_A_GUARD = 10
+SAMPLES_OF_A_MODE = 8
 REPAIRS = 60
 SEED = 20
 REACHES = (1, 4, 12, 100, 5_000, 2**31)
@@ -33,6 +33,7 @@ class Oracle:
     asked: int = 0
     refuted: int = 0
     known: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
+    chosen: dict[tuple[Expr, ...], tuple[Sample, ...]] = field(default_factory=dict)
 
     def __call__(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         key = (claim, given)
@@ -42,11 +43,20 @@ class Oracle:
 
     def _answer(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         self.asked += 1
-        if any(_refutes(sample, claim, given) for sample in self.samples):
+        if any(not _satisfied(claim, sample, True) for sample in self._with(given)):
             self.refuted += 1
             return False
         level: Level = "opaque" if _rounds(claim) else "related"
         return self.solver.decide(claim, given, level).proved
+
+    def _with(self, given: tuple[Expr, ...]) -> tuple[Sample, ...]:
+        """The samples that satisfy all assumptions; found once, from those of one fewer."""
+        if not given:
+            return self.samples
+        if given not in self.chosen:
+            fewer = self._with(given[:-1])
+            self.chosen[given] = tuple(each for each in fewer if _satisfied(given[-1], each, False))
+        return self.chosen[given]
 
 
 def _rounds(node: Expr) -> bool:
@@ -62,24 +72,21 @@ def _rounds(node: Expr) -> bool:
 
 def oracle_for(problem: Problem, solver: Solver) -> Oracle:
     """An oracle with samples of the problem's legal configurations and live batches."""
-    modes = [mode for runner in problem.runners for mode in runner.modes]
-    live = {each.name: each for mode in modes for each in mode.live}
-    guards = tuple(dict.fromkeys(mode.guard for mode in modes))
-    return Oracle(solver, draw_samples(problem.domain, tuple(live.values()), guards))
+    modes = {
+        mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes
+    }
+    return Oracle(solver, draw_samples(problem.domain, tuple(modes.values())))
 
 
-def draw_samples(
-    domain: Domain, live: tuple[Live, ...], guards: tuple[Expr, ...]
-) -> tuple[Sample, ...]:
-    """Random legal assignments, some under each guard; the same on every run."""
+def draw_samples(domain: Domain, modes: tuple[ModeProblem, ...]) -> tuple[Sample, ...]:
+    """Random legal configurations and batches, some of each mode; the same on every run."""
     source = random.Random(SEED)
     found: list[Sample] = []
-    for guard in guards:
-        for _ in range(SAMPLES_OF_A_GUARD):
-            sample = _configuration(domain, source, guard)
+    for mode in modes:
+        for _ in range(SAMPLES_OF_A_MODE):
+            sample = _configuration(domain, source, mode.guard)
             if sample is not None:
-                _add_live(sample, live, source)
-                found.append(sample)
+                found.append(_with_live(sample, mode, source))
     return tuple(found)
 
 
@@ -104,11 +111,12 @@ def _configuration(
     return None
 
 
-def _satisfied(condition: Expr, sample: Sample) -> bool:
+def _satisfied(condition: Expr, sample: Sample, default: bool = False) -> bool:
+    """The condition's value in a sample, or `default` where it has none."""
     try:
         return bool(evaluate(condition, sample))
     except EvaluationError:
-        return False
+        return default
 
 
 def _rests_on(domain: Domain, names: frozenset[str]) -> set[str]:
@@ -145,20 +153,27 @@ def _end(end: Expr | None, sample: Sample, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def _add_live(sample: dict[str, Value], live: tuple[Live, ...], source: random.Random) -> None:
-    for each in live:
-        try:
-            low, high = evaluate(each.low, sample), evaluate(each.high, sample)
-        except EvaluationError:
-            continue
-        if isinstance(low, int) and isinstance(high, int) and low <= high:
-            corner = source.random()
-            drawn = low if corner < 0.3 else high if corner < 0.6 else source.randint(low, high)
-            sample[each.name] = drawn
+def _with_live(sample: Sample, mode: ModeProblem, source: random.Random) -> Sample:
+    """The sample with a batch of the mode; two in three keep to its couplings as well."""
+    tries = REPAIRS if source.random() < 0.67 else 0
+    for _ in range(tries):
+        drawn = dict(sample)
+        for each in mode.live:
+            _draw(each, drawn, source)
+        if all(_satisfied(condition, drawn) for condition in mode.where):
+            return drawn
+    loose = dict(sample)
+    for each in mode.live:
+        _draw(each, loose, source)
+    return loose
 
 
-def _refutes(sample: Sample, claim: Expr, given: tuple[Expr, ...]) -> bool:
+def _draw(each: Live, sample: dict[str, Value], source: random.Random) -> None:
     try:
-        return all(evaluate(each, sample) for each in given) and not evaluate(claim, sample)
+        low, high = evaluate(each.low, sample), evaluate(each.high, sample)
     except EvaluationError:
-        return False
+        return  # the range has no value where its guard is false
+    if isinstance(low, int) and isinstance(high, int) and low <= high:
+        corner = source.random()
+        near = low if corner < 0.3 else high if corner < 0.6 else source.randint(low, high)
+        sample[each.name] = near

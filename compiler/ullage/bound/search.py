@@ -335,7 +335,7 @@ class Search:
                         quotient,
                         (premise, Step("same", divisor, divisor)),
                     )
-                    return Step("chain", left, right, (first, Step("leaf", quotient, right)))
+                    return Step("chain", left, right, (first, Step("exact_quotient", quotient, right)))
         match right:
             case Binary("//", numerator, divisor) if self.at_least(divisor, 1):
                 product = Binary("*", left, divisor)
@@ -344,7 +344,7 @@ class Search:
                     quotient = Binary("//", product, divisor)
                     premises = (premise, Step("same", divisor, divisor))
                     last = Step("monotone", quotient, right, premises)
-                    return Step("chain", left, right, (Step("leaf", left, quotient), last))
+                    return Step("chain", left, right, (Step("exact_quotient", left, quotient), last))
         return None
 
     # Upper bounds of single variables among the assumptions

@@ -26,6 +26,7 @@ RuleName = Literal[
     "cdiv_scales",
     "above_itself",
     "shifted_quotient",
+    "exact_quotient",
     "unfold_left",
     "unfold_right",
 ]

@@ -75,7 +75,7 @@ class Checker:
                 self._unfold(step, given)
             case "align_scales" | "cdiv_scales":
                 self._scales(step, given)
-            case "above_itself" | "shifted_quotient":
+            case "above_itself" | "shifted_quotient" | "exact_quotient":
                 self._rounding(step, given)
 
     # What every rule uses
@@ -91,7 +91,21 @@ class Checker:
             self.flaws.append(Flaw(step, f"z3 does not prove {spell(claim)}"))
 
     def _at_least(self, step: Step, bound: int, operand: Expr, given: Given) -> None:
-        self._obligation(step, Comparison("<=", Integer(bound), operand), given)
+        """`bound <= operand`: by signs where `bound` is 0 and the form shows it, else by z3."""
+        match operand:
+            case (
+                Binary("*" | "+", left, right)
+                | Call("min", (left, right))
+            ) if bound == 0 and lemma_holds("signs"):
+                self._at_least(step, 0, left, given)
+                self._at_least(step, 0, right, given)
+            case Binary("//", left, right) | Call("align_up" | "cdiv", (left, right)) if (
+                bound == 0 and lemma_holds("signs")
+            ):
+                self._at_least(step, 0, left, given)
+                self._at_least(step, 1, right, given)
+            case _:
+                self._obligation(step, Comparison("<=", Integer(bound), operand), given)
 
     def _premises(self, step: Step, claims: Sequence[Claim], given: Given, lemma: str) -> None:
         self._require(step, lemma_holds(lemma), f"lemma '{lemma}' is not proved")
@@ -212,6 +226,12 @@ class Checker:
             case "above_itself", x, Call("align_up", (y, a)) if x == y:
                 self._at_least(step, 1, a, given)
                 self._premises(step, [], given, "above_itself")
+            case "exact_quotient", x, Binary("//", Binary("*", y, w), v) if x == y and w == v:
+                self._at_least(step, 1, w, given)
+                self._premises(step, [], given, "exact_quotient")
+            case "exact_quotient", Binary("//", Binary("*", y, w), v), x if x == y and w == v:
+                self._at_least(step, 1, w, given)
+                self._premises(step, [], given, "exact_quotient")
             case (
                 "shifted_quotient",
                 Binary("+", a, Binary("//", Binary("-", s, a2), p)),

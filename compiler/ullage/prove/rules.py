@@ -162,6 +162,19 @@ def _shifted_quotient() -> Lemma:
     return [1 <= d, a <= b, _quotient(p, s - a, d), _quotient(q, s - b, d)], a + p <= b + q
 
 
+def _exact_quotient() -> Lemma:
+    """(x * w) // w = x: with q between, the difference d = q - x has |d * w| < w."""
+    w, d = _ints("w d")
+    return [1 <= w, d * w <= 0, 0 < d * w + w], d == 0
+
+
+def _signs() -> Lemma:
+    """What is never negative: products, sums, quotients and alignments of what is not."""
+    a, b, d, p, q = _ints("a b d p q")
+    given = [0 <= a, 0 <= b, 1 <= d, _quotient(p, a, d), _rounded_up(q, a, d)]
+    return given, z3.And(0 <= a * b, 0 <= a + b, 0 <= p, 0 <= q, a <= q * d)
+
+
 def _total_of_quotients() -> Lemma:
     """Induction on the requests: sum of cdiv(x, d) <= n + (sum of x - n) // d for x >= 1."""
     n, s, c, x, d, e, p, q = _ints("n s c x d e p q")
@@ -193,6 +206,8 @@ LEMMAS: dict[str, Callable[[], Lemma]] = {
     "multiply both sides": _multiply_both_sides,
     "above_itself": _above_itself,
     "shifted_quotient": _shifted_quotient,
+    "exact_quotient": _exact_quotient,
+    "signs": _signs,
     "total of quotients": _total_of_quotients,
 }
 
