@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.text import sources
+from ullage.text import listing
 from ullage.text.sources import load_sources, stable_name
 
 
@@ -145,5 +145,5 @@ def test_what_is_no_folder_is_an_error(
 def test_a_folder_with_too_many_files_is_not_read(
     specs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MAX_FILES", 2)
+    monkeypatch.setattr(listing, "MAX_FILES", 2)
     assert errors_of(specs) == [("U908", "specs")]

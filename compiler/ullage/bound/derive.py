@@ -139,6 +139,10 @@ class _Deriver:
             if not self.oracle(part, known):
                 kept.append(part)
                 known = (*known, part)
+        for part in kept[:-1]:
+            others = [each for each in kept if each is not part]
+            if self.oracle(part, (self.runner.guard, *others)):
+                kept = others
         return conjunction(*kept)
 
     def _without_covered(self, branches: list[Branch]) -> list[Branch]:
@@ -161,30 +165,32 @@ class _Deriver:
         return None
 
     def _combine(self, branches: Iterable[Branch]) -> Expr:
+        """The maximum of the branches; those that exclude each other become one choice."""
         merged: dict[Expr, Expr] = {}
         for branch in branches:
             formula = branch.peak.formula
             merged[formula] = disjunction(merged.get(formula, FALSE), branch.condition)
-        parts = [_where(formula, condition) for formula, condition in merged.items()]
+        choices: list[list[tuple[Expr, Expr]]] = []
+        for part in merged.items():
+            room = next((each for each in choices if self._excludes(part, each)), None)
+            if room is None:
+                choices.append([part])
+            else:
+                room.append(part)
+        parts = tuple(self._choice(each) for each in choices)
         if not parts:
             return Integer(0)
-        exclusive = self._as_alternatives(list(merged.items()))
-        if exclusive is not None:
-            return exclusive
-        return fold(parts[0] if len(parts) == 1 else Call("max", tuple(parts)))
+        return fold(parts[0] if len(parts) == 1 else Call("max", parts))
 
-    def _as_alternatives(self, parts: list[tuple[Expr, Expr]]) -> Expr | None:
-        """`a if c else b` where exactly one of the conditions holds in each configuration."""
-        conditions = [condition for _, condition in parts]
-        if len(parts) < 2 or TRUE in conditions:
-            return None
-        guard = (self.runner.guard,)
-        for position, condition in enumerate(conditions):
-            for other in conditions[position + 1 :]:
-                if not self.oracle(negation(conjunction(condition, other)), guard):
-                    return None
-        complete = self.oracle(disjunction(*conditions), guard)
-        result: Expr = parts[-1][0] if complete else _where(*parts[-1])
+    def _excludes(self, part: tuple[Expr, Expr], others: list[tuple[Expr, Expr]]) -> bool:
+        both = (conjunction(part[1], condition) for _, condition in others)
+        return all(self.oracle(negation(each), (self.runner.guard,)) for each in both)
+
+    def _choice(self, parts: list[tuple[Expr, Expr]]) -> Expr:
+        """`a if c else b`, where at most one of the conditions holds."""
+        conditions = disjunction(*(condition for _, condition in parts))
+        complete = self.oracle(conditions, (self.runner.guard,))
+        result = parts[-1][0] if complete else _where(*parts[-1])
         for formula, condition in reversed(parts[:-1]):
             result = Conditional(condition, formula, result)
         return fold(result)
@@ -309,9 +315,9 @@ def _largest(branches: list[Branch]) -> Expr:
 
 
 def _first_that_applies(branches: list[Branch]) -> Expr:
-    """The first branch that can occur: never above the largest."""
+    """The first branch that can occur, the narrowest first: never above the largest."""
     result: Expr = Integer(0)
-    for each in reversed(branches):
+    for each in sorted(branches, key=_breadth):
         result = Conditional(each.condition, each.peak.formula, result)
     return fold(result)
 

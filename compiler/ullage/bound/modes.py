@@ -25,9 +25,10 @@ from ullage.expr.tree import (
     negation,
     substitute,
     transform,
+    walk,
 )
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Mode, PipelineEntry, Runner, Slot, Transform
+from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Slot, Transform
 
 ForWorker = Callable[[Expr], Expr]
 Axes = dict[str, Expr]
@@ -51,8 +52,8 @@ def compose(
     return ModeProblem(
         mode.name,
         guard,
-        tuple(composer.live),
-        tuple(composer.where),
+        composer.all_live,
+        composer.all_where,
         extents,
         tuple(stages),
         mode.place,
@@ -74,15 +75,9 @@ def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
     axes = {axis.name for axis in resolved.spec.axes}
     known = axes | set(resolved.kinds) | {"worker"}
     names = free_names(dimension)
-    if not names <= known or any(isinstance(part, Over) for part in _parts(dimension)):
+    if not names <= known or any(isinstance(part, Over) for part in walk(dimension)):
         return True
     return bool(names & axes) and not (isinstance(dimension, Name) and dimension.name in axes)
-
-
-def _parts(node: Expr) -> list[Expr]:
-    found: list[Expr] = []
-    transform(node, lambda part: found.append(part) or part)
-    return found
 
 
 @dataclass
@@ -95,6 +90,18 @@ class _Composer:
     where: list[Expr] = field(default_factory=list)
     totals: dict[tuple[str, str], Totals] = field(default_factory=dict)
     values: dict[tuple[str, str], Axes] = field(default_factory=dict)
+
+    @property
+    def all_live(self) -> tuple[Live, ...]:
+        """All live variables, the totals over requests after what they total."""
+        totals = (each for totals in self.totals.values() for each in totals.live)
+        return (*self.live, *totals)
+
+    @property
+    def all_where(self) -> tuple[Expr, ...]:
+        """All couplings, those of totals included."""
+        totals = (each for totals in self.totals.values() for each in totals.where)
+        return (*self.where, *totals)
 
     def live_of(self, mode: Mode, origin: str = "", guard: Expr = TRUE) -> Axes:
         """Declares the live variables of `mode` once; a peer's get the name of its mode."""
@@ -111,6 +118,8 @@ class _Composer:
     def _declare(self, mode: Mode, origin: str, guard: Expr) -> None:
         suffix = f"@{origin}" if origin else ""
         named: Axes = {each.name: Name(each.name + suffix) for each in mode.live}
+        for parameter in self._varying(mode):
+            named[parameter.name] = self._serving(parameter, suffix, guard, origin)
         self.values[(mode.name, origin)] = named
         totals = Totals(suffix, guard)
         self.totals[(mode.name, origin)] = totals
@@ -128,8 +137,39 @@ class _Composer:
         for condition in mode.where:
             relation = totals.sum_free(substitute(self.rewrite(condition), named))
             self.where.append(fold(disjunction(negation(guard), relation)))
-        self.live.extend(totals.live)
-        self.where.extend(totals.where)
+
+    def _varying(self, mode: Mode) -> list[Parameter]:
+        """The parameters that change while serving and that the mode depends on."""
+        steps = [self._transform(entry.transform) for entry in mode.pipeline]
+        expressions = [
+            *(value for _, value in mode.axes),
+            *(value for entry in mode.pipeline for _, value in entry.arguments),
+            *(value for step in steps for _, value in (*step.let, *step.assigns)),
+            *(end for each in mode.live for end in (each.range.low, each.range.high)),
+            *mode.where,
+            *(dimension for slot in self.resolved.spec.slots for dimension in slot.shape),
+        ]
+        used = frozenset().union(*(free_names(expression) for expression in expressions))
+        return [
+            each
+            for each in self.resolved.spec.parameters
+            if each.varies is not None and each.name in used
+        ]
+
+    def _serving(self, parameter: Parameter, suffix: str, guard: Expr, origin: str) -> Name:
+        """The current value of a varying parameter, as a live variable up to `upper` of it."""
+        name = Name(f"{parameter.name}@serving{suffix}")
+        varied = next(e for e in self.resolved.spec.parameters if e.name == parameter.varies)
+        fixed = self.rewrite(Name(parameter.name))
+        lowest = Call("min", (self.rewrite(Name(varied.name)),))
+        low = fold(Conditional(self.rewrite(varied.when), lowest, fixed))
+        high = self.rewrite(Call("upper", (Name(parameter.name),)))
+        exists = fold(conjunction(guard, self.rewrite(parameter.when)))
+        label = f"{parameter.name} while serving"
+        self.live.append(
+            Live(name.name, low, high, exists, origin or "own", label, parameter.place)
+        )
+        return name
 
     def pipeline(
         self, mode: Mode, until: str | None, origin: str = ""
@@ -172,19 +212,28 @@ class _Composer:
     def _assigned(
         self, step: Transform, entry: PipelineEntry, axes: Axes, named: Axes, mode: Mode
     ) -> Axes:
-        arguments = {
-            name: substitute(self.rewrite(value), named) for name, value in entry.arguments
-        }
-        local: Axes = {**axes, **arguments}
-        peers = self._peers(step, mode, arguments)
+        local: Axes = {**axes, **self._arguments(entry, named)}
+        peers = self._peers(step, mode)
         for name, value in step.let:
-            local[name] = self._over_ranks(self.rewrite(value), local, peers)
+            self._let(name, self.rewrite(value), local, peers)
         return {
             name: self._over_ranks(self.rewrite(value), local, peers)
             for name, value in step.assigns
         }
 
-    def _peers(self, step: Transform, mode: Mode, arguments: Axes) -> list[tuple[Expr, Axes]]:
+    def _let(
+        self, name: str, value: Expr, local: Axes, peers: list[tuple[Expr, Axes]]
+    ) -> None:
+        """A local name: the same on all ranks if it aggregates over them, else each rank's own."""
+        if any(isinstance(part, Over) for part in walk(value)):
+            local[name] = self._over_ranks(value, local, peers)
+            for _, axes in peers:
+                axes[name] = local[name]
+            return
+        for axes in (local, *(axes for _, axes in peers)):
+            axes[name] = fold(substitute(value, axes))
+
+    def _peers(self, step: Transform, mode: Mode) -> list[tuple[Expr, Axes]]:
         """The axes that other ranks bring to the same collective, each with its guard.
 
         A rank in the same mode has the same range, so its largest extent is the own one.
@@ -196,10 +245,22 @@ class _Composer:
             peer = next(each for each in self.resolved.spec.modes if each.name == name)
             guard = fold(conjunction(self.rewrite(peer.when), self._several_ranks()))
             if guard != FALSE:
-                self.live_of(peer, name, guard)
+                named = self.live_of(peer, name, guard)
                 axes, _ = self.pipeline(peer, step.collective.group, origin=name)
-                found.append((guard, {**axes, **arguments}))
+                entry = self._entry_of(peer, step.collective.group)
+                found.append((guard, {**axes, **self._arguments(entry, named)}))
         return found
+
+    def _entry_of(self, mode: Mode, group: str) -> PipelineEntry:
+        """Where the pipeline of `mode` joins the collective of `group`."""
+        for entry in mode.pipeline:
+            collective = self._transform(entry.transform).collective
+            if collective is not None and collective.group == group:
+                return entry
+        raise KeyError(f"{mode.name} has no collective of group {group}")
+
+    def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
+        return {name: substitute(self.rewrite(value), named) for name, value in entry.arguments}
 
     def _several_ranks(self) -> Expr:
         count = self.resolved.spec.rank_count

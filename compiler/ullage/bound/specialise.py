@@ -19,6 +19,8 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
     Boolean,
+    Call,
+    Conditional,
     Enumerant,
     Expr,
     Integer,
@@ -28,6 +30,7 @@ from ullage.expr.tree import (
     free_names,
     negation,
     substitute,
+    transform,
 )
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Parameter, Runner, Worker
@@ -50,7 +53,26 @@ def for_worker(resolved: ResolvedSpec, worker: str) -> ForWorker:
     for definition in resolved.spec.definitions:
         if isinstance(definition.value, Integer | Boolean):
             values[definition.name] = definition.value  # a named constant is its value
-    return lambda expression: fold(substitute(expression, values))
+    uppers = {
+        parameter.name: _upper(resolved, parameter)
+        for parameter in resolved.spec.parameters
+        if parameter.varies is not None
+    }
+
+    def without_upper(node: Expr) -> Expr:
+        match node:
+            case Call("upper", (Name(name=name),)) if name in uppers:
+                return uppers[name]
+            case _:
+                return node
+
+    return lambda each: fold(substitute(transform(each, without_upper), values))
+
+
+def _upper(resolved: ResolvedSpec, parameter: Parameter) -> Expr:
+    """The largest value of a varying parameter: the list's largest where the list exists."""
+    varied = next(each for each in resolved.spec.parameters if each.name == parameter.varies)
+    return Conditional(varied.when, Call("max", (Name(varied.name),)), Name(parameter.name))
 
 
 def specialise(resolved: ResolvedSpec) -> Problem:

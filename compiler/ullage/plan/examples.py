@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ullage.bound.problem import Variable
 from ullage.bound.specialise import worker_name
-from ullage.expr.evaluate import EvaluationError, evaluate_integer
-from ullage.expr.tree import Comparison, Expr, Integer, Name, free_names, negation
+from ullage.expr.evaluate import EvaluationError, evaluate_boolean, evaluate_integer
+from ullage.expr.tree import TRUE, Comparison, Expr, Integer, Name, free_names, negation
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 
@@ -36,7 +36,8 @@ class Examples:
         for name in shown:
             model, relation = self._smaller(claim, fixed, model, name)
             fixed = (*fixed, relation)
-        texts = [self._spelled(name, model[name]) for name in shown if name in model]
+        present = [name for name in shown if name in model and self._exists(name, model)]
+        texts = [self._spelled(name, model[name]) for name in present]
         return f"for example where {', '.join(texts[:MOST_SHOWN])}" if texts else None
 
     def _named_by(self, claim: Expr, given: Sequence[Expr]) -> list[str]:
@@ -45,7 +46,11 @@ class Examples:
         for condition in given:
             if free_names(condition) & reached:
                 reached |= self.solver.closure(free_names(condition))
-        parameters = [name for name in self.solver.variables if name in reached]
+        parameters = [
+            name
+            for name, variable in self.solver.variables.items()
+            if name in reached and variable.type != "list"
+        ]
         known = {*self.solver.variables, *self.solver.definitions}
         return [*parameters, *sorted(reached - known)]
 
@@ -53,11 +58,13 @@ class Examples:
         self, claim: Expr, given: tuple[Expr, ...], model: Mapping[str, int], name: str
     ) -> tuple[Mapping[str, int], Expr]:
         """A model whose value of `name` is the least found, and the relation that fixes it."""
+        if name not in model:
+            return model, TRUE
         if name in self.solver.booleans:
             return self._smaller_truth(claim, given, model, name)
         low = self._least(self.solver.variables.get(name), model)
         best = model
-        while low is not None and name in best and low < best[name]:
+        while low is not None and low < best[name]:
             middle = (low + best[name]) // 2
             cap = Comparison("<=", Name(name), Integer(middle))
             found = self.solver.decide(claim, (*given, cap)).model
@@ -65,7 +72,7 @@ class Examples:
                 low = middle + 1
             else:
                 best = found
-        return best, Comparison("==", Name(name), Integer(best.get(name, 0)))
+        return best, Comparison("==", Name(name), Integer(best[name]))
 
     def _smaller_truth(
         self, claim: Expr, given: tuple[Expr, ...], model: Mapping[str, int], name: str
@@ -74,10 +81,22 @@ class Examples:
         found = self.solver.decide(claim, (*given, off)).model
         return (model, Name(name)) if found is None else (found, off)
 
+    def _exists(self, name: str, model: Mapping[str, int]) -> bool:
+        """Whether the guard of a parameter holds, as far as the model tells."""
+        variable = self.solver.variables.get(name)
+        values = {
+            each: bool(value) if each in self.solver.booleans else value
+            for each, value in model.items()
+        }
+        try:
+            return variable is None or evaluate_boolean(variable.guard, values)
+        except EvaluationError:
+            return False
+
     def _least(self, variable: Variable | None, model: Mapping[str, int]) -> int | None:
         if variable is None:
             return 0
-        if variable.low is None or variable.type == "list":
+        if variable.low is None:
             return None
         try:
             return evaluate_integer(variable.low, model)

@@ -53,7 +53,9 @@ class Intervals:
     known: dict[str, Interval] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._variables: Mapping[str, Variable] = {each.name: each for each in self.domain.variables}
+        self._variables: Mapping[str, Variable] = {
+            each.name: each for each in self.domain.variables
+        }
         self._values = {each.name: each.value for each in self.domain.definitions}
 
     def of(self, node: Expr) -> Interval:
@@ -100,7 +102,7 @@ class Intervals:
 
     def _call(self, node: Call) -> Interval:
         match node.function, node.arguments:
-            case ("min" | "max" | "upper"), (single,):
+            case (("min" | "max" | "upper"), (single,)):
                 return self.of(single)
             case "min", arguments:
                 return _least(*map(self.of, arguments))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.place import Place
-from ullage.spec.model import DeviceRole, Dtype, Range, SourceRef
+from ullage.spec.model import DeviceRole, Dtype, Range
 
 
 @dataclass(frozen=True, slots=True)

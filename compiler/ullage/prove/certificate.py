@@ -124,6 +124,9 @@ class _Certifier:
         given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
         step = self.capacity.sound.get(mode.name)
         claim = (mode.extents[self.capacity.target], self.capacity.formula)
+        parameters = self.solver.variables.keys() | self.solver.definitions.keys()
+        if not free_names(self.capacity.formula) <= parameters:
+            return False
         return step is not None and checker.holds(step, claim, given)
 
     def _attained(self, checker: Checker) -> bool:
@@ -142,9 +145,9 @@ class _Certifier:
         given = (self.runner.guard, candidate.condition)
         witness = dict(candidate.witness)
         live = {each.name for each in mode.live}
-        closed = live == witness.keys() and not any(
-            free_names(value) & live for value in (*witness.values(), candidate.formula)
-        )
+        parameters = self.solver.variables.keys() | self.solver.definitions.keys()
+        stated = (*witness.values(), candidate.formula, candidate.condition)
+        closed = live == witness.keys() and all(free_names(each) <= parameters for each in stated)
         legal = [mode.guard, *(relation.claim for relation in relations_of(mode))]
         results = [closed]
         for relation in legal:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
-from ullage.place import Place
 from ullage.text import nodes
-from ullage.text.yaml_source import compose, decode, read_bytes
+from ullage.text.listing import stable_name
+from ullage.text.texts import collect_texts
+from ullage.text.yaml_source import compose
 
-MAX_FILES: Final = 2000
-
-_PATH: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+__all__ = ["SourceFile", "SourceSet", "load_sources", "stable_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,121 +43,8 @@ class SourceSet:
 def load_sources(folder: Path | str) -> SourceSet:
     """Read every `*.yaml` below `folder`. Raises DiagnosticError with the errors of all files."""
     collector = Collector()
-    listing = _Listing(Path(folder), collector)
-    paths = sorted(listing.spec_paths())
-    if not paths and not collector.has_errors:
-        collector.error("U905", "the folder holds no *.yaml file", listing.place())
-    loaded = [(path, _load(listing.root / path, listing.name(path), collector)) for path in paths]
+    read = collect_texts(folder, collector)
+    loaded = [(file, compose(file.text, file.name, collector)) for file in read.files]
     collector.raise_if_errors()
-    files = [(path, file) for path, file in loaded if file is not None]
-    return SourceSet(tuple(file for _, file in files), _digest(files))
-
-
-def _load(path: Path, name: str, collector: Collector) -> SourceFile | None:
-    data = read_bytes(path, name, collector)
-    text = None if data is None else decode(data, name, collector)
-    root = None if text is None else compose(text, name, collector)
-    return None if text is None or root is None else SourceFile(name, text, root)
-
-
-def _digest(files: Iterable[tuple[str, SourceFile]]) -> str:
-    digest = hashlib.sha256()
-    for path, file in files:
-        for part in (path.encode(), file.text.encode()):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
-
-
-def stable_name(folder: Path, here: Path) -> str:
-    """How messages and generated code call `folder`, seen from the working folder `here`.
-
-    A relative path stays as it is; otherwise the path below `here`, or just the folder's name.
-    """
-    given = os.path.normpath(folder).replace(os.sep, "/")
-    if not os.path.isabs(folder) and given != "." and not given.startswith(".."):
-        return given
-    real, base = Path(os.path.realpath(folder)), Path(os.path.realpath(here))
-    if real != base and real.is_relative_to(base):
-        return real.relative_to(base).as_posix()
-    return real.name or "specs"
-
-
-class _Listing:
-    """What lies below a folder; everything that must not lie there is recorded as an error."""
-
-    def __init__(self, root: Path, collector: Collector) -> None:
-        self.root = root
-        self._real = os.path.realpath(root)
-        self._prefix = stable_name(root, Path.cwd())
-        self._collector = collector
-
-    def name(self, path: str) -> str:
-        """The stable name of a posix path below the folder."""
-        return f"{self._prefix}/{path}"
-
-    def place(self) -> Place:
-        """The folder itself, for errors that no file has."""
-        return Place(self._prefix, 1, 1)
-
-    def spec_paths(self) -> list[str]:
-        """The posix paths, below the folder, of the files to read."""
-        if not self._prefix.isprintable():
-            self._collector.error("U909", "the folder's name is not printable", self.place())
-            return []
-        found: list[str] = []
-        for count, path in enumerate(self._paths()):
-            if count >= MAX_FILES:
-                message = f"the folder holds more than {MAX_FILES} files"
-                self._collector.error("U908", message, self.place())
-                return []
-            if self._is_spec(path):
-                found.append(path)
-        return found
-
-    def _paths(self) -> Iterator[str]:
-        """Every file below the folder except hidden ones; links to folders are not followed."""
-        for directory, folders, files in os.walk(self.root, onerror=self._refuse_folder):
-            below = Path(directory).relative_to(self.root)
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in folders:
-                if (Path(directory) / name).is_symlink():
-                    self._error("U906", "this is a link to a folder", (below / name).as_posix())
-            yield from ((below / name).as_posix() for name in files if not name.startswith("."))
-
-    def _is_spec(self, path: str) -> bool:
-        suffix = os.path.splitext(path)[1]
-        if suffix.lower() not in (".yaml", ".yml"):
-            return False
-        if _PATH.fullmatch(path) is None:
-            self._error("U909", "a path of a spec file has letters, digits and . _ - only", path)
-        elif suffix != ".yaml":
-            stem = os.path.splitext(os.path.basename(path))[0]
-            self._error(
-                "U907", f"only *.yaml is read, not *{suffix}", path, f"rename to {stem}.yaml"
-            )
-        elif not self._lies_inside(path):
-            self._error("U906", "this links to a file outside of the specs folder", path)
-        elif not self._is_regular(path):
-            self._error("U904", "this is not a regular file, or it links to nothing", path)
-        else:
-            return True
-        return False
-
-    def _lies_inside(self, path: str) -> bool:
-        real = os.path.realpath(self.root / path)
-        return os.path.commonpath([real, self._real]) == self._real
-
-    def _is_regular(self, path: str) -> bool:
-        try:
-            return stat.S_ISREG((self.root / path).stat().st_mode)
-        except OSError:
-            return False
-
-    def _refuse_folder(self, error: OSError) -> None:
-        reason = error.strerror or type(error).__name__
-        shown = os.path.relpath(error.filename or self.root, self.root).replace(os.sep, "/")
-        place = self.place() if shown == "." else Place(self.name(shown), 1, 1)
-        self._collector.error("U904", f"the folder cannot be read: {reason}", place)
-
-    def _error(self, code: str, message: str, path: str, hint: str | None = None) -> None:
-        self._collector.error(code, message, Place(self.name(path), 1, 1), hint=hint)
+    files = [SourceFile(file.name, file.text, root) for file, root in loaded if root is not None]
+    return SourceSet(tuple(files), read.digest)

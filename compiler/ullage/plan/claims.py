@@ -1,0 +1,141 @@
+"""What holds of one runner's loads: claims over parameters, live and padded extents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ullage.bound.problem import ModeProblem, RunnerProblem
+from ullage.bound.relations import relations_of
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Logical,
+    Name,
+    Not,
+    conjunction,
+    free_names,
+    substitute,
+)
+from ullage.plan.examples import Examples
+from ullage.plan.intervals import Intervals
+from ullage.prove.solver import Solver
+from ullage.spec.check import ResolvedSpec
+
+Bounds = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A claim that was not proved; `example` is None where the solver found none."""
+
+    example: str | None
+
+
+class Claims:
+    """Decides claims for every runner of a problem."""
+
+    def __init__(self, resolved: ResolvedSpec, solver: Solver) -> None:
+        self.solver = solver
+        self.intervals = Intervals(solver.domain)
+        self._examples = Examples(resolved, solver)
+        self._axes = tuple(axis.name for axis in resolved.spec.axes)
+        collective = {each.name for each in resolved.spec.transforms if each.collective}
+        self._collective = frozenset(collective)
+
+    def inside(self, value: Expr, bounds: Bounds) -> Expr:
+        """The claim that a value lies in a range, without the parts that intervals settle."""
+        parts = [
+            Comparison("<=", low, high)
+            for low, high in ((bounds[0], self.number(value)), (self.number(value), bounds[1]))
+            if not self._at_most(low, high)
+        ]
+        return fold(conjunction(*parts))
+
+    def _at_most(self, low: Expr, high: Expr) -> bool:
+        most, least = self.intervals.of(low).high, self.intervals.of(high).low
+        return most is not None and least is not None and most <= least
+
+    def number(self, value: Expr) -> Expr:
+        """The value as an integer: a truth value is 0 or 1."""
+        return Conditional(value, Integer(1), Integer(0)) if self.is_truth(value) else value
+
+    def is_truth(self, value: Expr) -> bool:
+        """Whether the expression is a truth value."""
+        match value:
+            case Boolean() | Comparison() | Logical() | Not():
+                return True
+            case Name(name=name):
+                return name in self.solver.booleans
+            case Conditional(then=then):
+                return self.is_truth(then)
+            case _:
+                return False
+
+    def possible(self, condition: Expr, given: Sequence[Expr] = ()) -> bool:
+        """Whether some legal configuration may satisfy the condition."""
+        if condition in (TRUE, FALSE):
+            return condition == TRUE
+        return not self.solver.proves(FALSE, (condition, *given))
+
+    def failure(self, claim: Expr, given: Sequence[Expr]) -> Failure | None:
+        """None if the claim over parameters holds wherever all of `given` does."""
+        if claim == TRUE or self.solver.proves(claim, given):
+            return None
+        return Failure(self._examples.against(claim, given))
+
+    def failure_of_load(
+        self, claim: Expr, runner: RunnerProblem, mode: ModeProblem, given: Sequence[Expr]
+    ) -> Failure | None:
+        """None if the claim holds for every legal batch of the mode, wherever `given` does.
+
+        The live extents are those before the first collective of the pipeline: transforms before
+        it say what a rank's own rows are, and from there on rows are padded.
+        """
+        if claim == TRUE or self.solver.proves(claim, given):
+            return None
+        conditions = (*given, runner.guard, mode.guard)
+        if not free_names(claim) & {f"{kind}_{axis}" for kind in _KINDS for axis in self._axes}:
+            return self.failure(claim, conditions)
+        if self.solver.proves(claim, (*conditions, *self._extents())):
+            return None
+        relations = tuple(relation.claim for relation in relations_of(mode))
+        for stage in self._live_stages(mode):
+            values = self._values(stage, mode)
+            exact = fold(substitute(claim, values))
+            known = tuple(fold(substitute(each, values)) for each in self._extents())
+            failure = self.failure(exact, (*conditions, *relations, *known))
+            if failure is not None:
+                return failure
+        return None
+
+    def _extents(self) -> tuple[Expr, ...]:
+        """What is known of every batch's extents."""
+        pairs = [(Name(f"live_{axis}"), Name(f"padded_{axis}")) for axis in self._axes]
+        return tuple(
+            conjunction(Comparison("<=", Integer(0), live), Comparison("<=", live, padded))
+            for live, padded in pairs
+        )
+
+    def _live_stages(self, mode: ModeProblem) -> list[dict[str, Expr]]:
+        found: list[dict[str, Expr]] = []
+        for stage in mode.stages:
+            if stage.transform in self._collective:
+                break
+            if dict(stage.extents) not in found:
+                found.append(dict(stage.extents))
+        return found
+
+    def _values(self, live: dict[str, Expr], mode: ModeProblem) -> dict[str, Expr]:
+        values: dict[str, Expr] = {f"live_{axis}": live[axis] for axis in self._axes}
+        values.update({f"padded_{axis}": mode.extents[axis] for axis in self._axes})
+        return values
+
+
+_KINDS = ("live", "padded")

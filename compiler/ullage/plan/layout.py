@@ -1,0 +1,149 @@
+"""From capacities to the plan: every runner's slots with shapes, tails and checked values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ullage.bound.capacities import Capacities
+from ullage.bound.modes import needs_own_capacity
+from ullage.bound.problem import Problem, RunnerProblem
+from ullage.bound.specialise import ForWorker, for_worker, worker_name
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.simplify import fold
+from ullage.expr.tree import FALSE, Call, Expr, Name, substitute, transform
+from ullage.place import Place
+from ullage.plan.claims import Claims
+from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
+from ullage.plan.tails import Tails
+from ullage.plan.values import Refusal, Values
+from ullage.prove.solver import Solver
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Range, Slot
+
+
+def plan(
+    resolved: ResolvedSpec,
+    problem: Problem,
+    capacities: Capacities,
+    solver: Solver,
+    collector: Collector,
+) -> Plan:
+    """The plan of all runners; contradictions between readers, dtypes and values are collected."""
+    planner = _Planner(resolved, capacities, Claims(resolved, solver), collector)
+    runners = tuple(planner.runner(each) for each in problem.runners)
+    return Plan(runners, tuple(dict.fromkeys(planner.refusals)))
+
+
+@dataclass
+class _Planner:
+    """Plans runners one by one; a mistake that shows in several of them is reported once."""
+
+    resolved: ResolvedSpec
+    capacities: Capacities
+    claims: Claims
+    collector: Collector
+    refusals: list[Refusal] = field(default_factory=list)
+    reported_reads: set[tuple[str, Place, Place]] = field(default_factory=set)
+    reported_slots: set[tuple[str, Place]] = field(default_factory=set)
+
+    def runner(self, problem: RunnerProblem) -> PlannedRunner:
+        runner = next(each for each in self.resolved.spec.runners if each.name == problem.runner)
+        rewrite = rewriter(self.resolved, problem.worker)
+        tails = Tails(
+            self.resolved,
+            runner,
+            problem,
+            rewrite,
+            self.claims,
+            self.collector,
+            self.reported_reads,
+        ).of_slots()
+        values = Values(problem, self.claims, self.collector, self.reported_slots)
+        slots: list[PlannedSlot] = []
+        for slot in self.resolved.spec.slots:
+            if slot.name in tails and rewrite(slot.when) != FALSE:
+                planned = self._slot(slot, problem, rewrite, tails[slot.name])
+                self.refusals.extend(values.check(slot, planned))
+                slots.append(planned)
+        return PlannedRunner(
+            problem.name,
+            problem.runner,
+            problem.worker,
+            problem.guard,
+            tuple(slots),
+            problem.place,
+        )
+
+    def _slot(
+        self, slot: Slot, problem: RunnerProblem, rewrite: ForWorker, tails: Mapping[str, Tail]
+    ) -> PlannedSlot:
+        return PlannedSlot(
+            name=slot.name,
+            doc=slot.doc,
+            dimensions=tuple(
+                self._dimension(slot, position, problem, rewrite)
+                for position in range(len(slot.shape))
+            ),
+            dtype=slot.dtype,
+            host_dtype=slot.host_dtype,
+            device=slot.device,
+            source=slot.source,
+            compute=None if slot.compute is None else rewrite(slot.compute),
+            values=slot.values and _range(slot.values, rewrite),
+            accepts=slot.accepts,
+            optional=slot.optional,
+            guard=rewrite(slot.when),
+            tails=tails,
+            place=slot.place,
+        )
+
+    def _dimension(
+        self, slot: Slot, position: int, problem: RunnerProblem, rewrite: ForWorker
+    ) -> Dimension:
+        """One dimension: of an axis, with a capacity of its own, or fixed by parameters."""
+        written = slot.shape[position]
+        axes = {axis.name for axis in self.resolved.spec.axes}
+        padded: dict[str, Expr] = {axis: Name(f"padded_{axis}") for axis in axes}
+        extent = fold(substitute(rewrite(written), padded))
+        axis = written.name if isinstance(written, Name) and written.name in axes else None
+        target = axis
+        if target is None and needs_own_capacity(self.resolved, written):
+            target = f"{slot.name}.{position}"
+        if target is None:
+            return Dimension(extent, extent, None, None)
+        formula = self.capacities.of(problem.name, target).formula
+        return Dimension(without_upper(self.resolved, formula), extent, axis, target)
+
+
+def _range(values: Range, rewrite: ForWorker) -> Range:
+    return Range(rewrite(values.low), rewrite(values.high), values.place)
+
+
+def rewriter(resolved: ResolvedSpec, worker: str) -> ForWorker:
+    """Rewrites an expression for one worker, down to names that a configuration has values of."""
+    rewrite = for_worker(resolved, worker)
+    return lambda expression: without_upper(resolved, rewrite(expression))
+
+
+def without_upper(resolved: ResolvedSpec, expression: Expr) -> Expr:
+    """`upper(p)` as the largest element of the list that `p` varies over."""
+    lists: dict[str, str] = {}
+    for parameter in resolved.spec.parameters:
+        if parameter.varies is None:
+            continue
+        lists[parameter.name] = parameter.varies
+        for worker in resolved.spec.workers:
+            source = parameter.varies
+            if source in resolved.worker_dependent:
+                source = worker_name(source, worker.name)
+            lists[worker_name(parameter.name, worker.name)] = source
+
+    def rewrite(node: Expr) -> Expr:
+        match node:
+            case Call("upper", (Name(name=name),)) if name in lists:
+                return Call("max", (Name(lists[name]),), place=node.place)
+            case _:
+                return node
+
+    return fold(transform(expression, rewrite))

@@ -1,0 +1,321 @@
+"""Tails belong to readers: what stands in the padded rows follows from who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from ullage.bound.modes import loaded_slots
+from ullage.bound.problem import ModeProblem, RunnerProblem
+from ullage.bound.specialise import ForWorker
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    conjunction,
+    disjunction,
+    free_names,
+    substitute,
+)
+from ullage.place import Place
+from ullage.plan.claims import Bounds, Claims
+from ullage.plan.dtypes import integers_of
+from ullage.plan.model import Tail
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
+from ullage.spec.steps import circumstances
+
+MOST_FACTS = 6
+"""A condition on more facts counts as always possible: the tail is filled in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaddedRead:
+    """One reader's read of padded rows in one mode; `condition` says for which configurations."""
+
+    reader: Reader
+    read: Read
+    condition: Expr
+    fill: Expr | None
+    bounds: Bounds | None
+
+    @property
+    def wish(self) -> str:
+        """What the reader wants to find, as the author wrote it."""
+        if self.read.fill is not None:
+            return f"a fill of {spell(self.read.fill)}"
+        return (
+            "any value"
+            if self.read.range is None
+            else f"values in {spelled_range(self.read.range)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """Derives the tails of one runner of one worker."""
+
+    resolved: ResolvedSpec
+    runner: Runner
+    problem: RunnerProblem
+    rewrite: ForWorker
+    claims: Claims
+    collector: Collector
+    reported: set[tuple[str, Place, Place]]
+
+    def of_slots(self) -> Mapping[str, Mapping[str, Tail]]:
+        """The tail of each slot in each mode that loads it; every contradiction is collected."""
+        tails: dict[str, dict[str, Tail]] = {}
+        for problem in self.problem.modes:
+            mode = next(each for each in self.resolved.spec.modes if each.name == problem.name)
+            slots = loaded_slots(self.resolved, self.runner, mode)
+            wanted = self._wanted(mode, problem, {slot.name for slot in slots})
+            for slot in slots:
+                given = fold(self.rewrite(slot.when))
+                reads = [each for each in wanted.get(slot.name, []) if given != FALSE]
+                tail = self._tail(slot, problem, reads, given)
+                tails.setdefault(slot.name, {})[mode.name] = tail
+        return tails
+
+    def _wanted(
+        self, mode: Mode, problem: ModeProblem, loaded: set[str]
+    ) -> dict[str, list[PaddedRead]]:
+        """The padded reads of a mode by slot."""
+        wanted: dict[str, list[PaddedRead]] = {}
+        for reader, step_place, condition in self._readers(mode, problem):
+            for read in reader.reads:
+                if read.rows == "live":
+                    continue
+                if read.slot not in loaded:
+                    self._report_unwritten(reader, read, mode, step_place)
+                    continue
+                wanted.setdefault(read.slot, []).append(self._padded(reader, read, condition))
+        return wanted
+
+    def _padded(self, reader: Reader, read: Read, condition: Expr) -> PaddedRead:
+        fill = None if read.fill is None else self.rewrite(read.fill)
+        bounds = None if read.range is None else self._bounds(read.range)
+        return PaddedRead(reader, read, condition, fill, bounds)
+
+    def _readers(self, mode: Mode, problem: ModeProblem) -> Iterator[tuple[Reader, Place, Expr]]:
+        """Who may read padded rows in a mode, at which step first, for which configurations."""
+        modes = tuple(each for each in self.resolved.spec.modes if each.name in self.runner.modes)
+        runs: dict[str, list[tuple[Place, Expr]]] = {}
+        for step, when in circumstances(self.runner.steps, modes):
+            if mode.name in when.modes and True in when.rows:
+                for name in step.readers:
+                    runs.setdefault(name, []).append((step.place, when.when))
+        facts = frozenset(fact.name for fact in self.runner.facts)
+        for name, steps in runs.items():
+            reader = next(each for each in self.resolved.spec.readers if each.name == name)
+            if mode not in self.resolved.modes_named(reader.modes):
+                continue
+            ways = (self.rewrite(conjunction(when, reader.when)) for _, when in steps)
+            condition = fold(disjunction(*(without_facts(way, facts) for way in ways)))
+            if self.claims.possible(condition, (problem.guard,)):
+                yield reader, steps[0][0], condition
+
+    def _report_unwritten(self, reader: Reader, read: Read, mode: Mode, step: Place) -> None:
+        slot = next(each for each in self.resolved.spec.slots if each.name == read.slot)
+        owned = read.slot in self.runner.slots
+        owner = f"mode '{mode.name}' does" if owned else f"runner '{self.runner.name}' does"
+        message = (
+            f"reader '{reader.name}' reads padded rows of '{read.slot}', which {owner} not load"
+        )
+        hint = (
+            "name the mode under the slot's 'modes', or leave it out of the reader's"
+            if owned
+            else "name the slot under the runner's 'slots', or leave the reader out of its steps"
+        )
+        related = ((step, f"'{reader.name}' reads here"), (slot.place, "the slot"))
+        self._report("U602", message, read.place, hint, related)
+
+    def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
+        if not reads:
+            return Tail(None, ())
+        readers = tuple(dict.fromkeys(each.reader.name for each in reads))
+        if not self._has_rows(slot):
+            self._report_without_rows(slot, reads[0])
+            return Tail(None, readers)
+        fills = [each for each in reads if each.fill is not None]
+        conflicts = self._conflicts(slot, mode, reads, given)
+        if conflicts:
+            return Tail(None, readers)
+        if not fills:
+            return Tail(self._value_in_ranges(slot, mode, reads, given), readers)
+        for each in fills:
+            self._check_values(slot, mode, each, given)
+        return Tail(self._combined(fills, mode, given), readers)
+
+    def _has_rows(self, slot: Slot) -> bool:
+        known = set(self.resolved.kinds) | {"worker"}
+        return any(not free_names(extent) <= known for extent in slot.shape)
+
+    def _report_without_rows(self, slot: Slot, read: PaddedRead) -> None:
+        message = (
+            f"reader '{read.reader.name}' reads padded rows of '{slot.name}', "
+            "whose shape is the same for every batch"
+        )
+        hint = "such a slot has no padded rows: write rows: live"
+        self._report("U602", message, read.read.place, hint, ((slot.place, "the slot"),))
+
+    def _conflicts(
+        self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr
+    ) -> bool:
+        """Whether a fill differs from another one, or lies outside of what another read allows."""
+        found = False
+        for one, other in combinations(reads, 2):
+            claim = self._agreement(one, other)
+            conditions = (one.condition, other.condition, given)
+            failure = self.claims.failure_of_load(claim, self.problem, mode, conditions)
+            if failure is not None:
+                found = True
+                self._report_conflict(slot, mode, one, other, failure.example)
+        return found
+
+    def _agreement(self, one: PaddedRead, other: PaddedRead) -> Expr:
+        """The claim that one content of the tail serves both readers."""
+        if one.fill is not None and other.fill is not None:
+            left, right = self.claims.number(one.fill), self.claims.number(other.fill)
+            return fold(Comparison("==", left, right))
+        if one.fill is not None and other.bounds is not None:
+            return self.claims.inside(one.fill, other.bounds)
+        if other.fill is not None and one.bounds is not None:
+            return self.claims.inside(other.fill, one.bounds)
+        return TRUE
+
+    def _report_conflict(
+        self,
+        slot: Slot,
+        mode: ModeProblem,
+        one: PaddedRead,
+        other: PaddedRead,
+        example: str | None,
+    ) -> None:
+        message = (
+            f"readers '{one.reader.name}' and '{other.reader.name}' want different contents in "
+            f"the padded rows of '{slot.name}' in mode '{mode.name}': {one.wish}, and {other.wish}"
+        )
+        related = ((one.read.place, f"'{one.reader.name}' wants {one.wish}"),)
+        self._report("U601", message, other.read.place, example, related)
+
+    def _value_in_ranges(
+        self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr
+    ) -> Expr | None:
+        """Zero or the least value of a range, whichever first is in all of them."""
+        ranges = [(each.condition, each.bounds) for each in reads if each.bounds is not None]
+        if slot.values is not None:
+            ranges.append((TRUE, self._bounds(slot.values)))
+        for candidate in (Integer(0), *dict.fromkeys(bounds[0] for _, bounds in ranges)):
+            if all(
+                self._lies(candidate, bounds, mode, (condition, given))
+                for condition, bounds in ranges
+            ):
+                return candidate
+        self._report_no_value(slot, mode, reads)
+        return None
+
+    def _lies(
+        self, value: Expr, bounds: Bounds, mode: ModeProblem, given: tuple[Expr, ...]
+    ) -> bool:
+        claim = self.claims.inside(value, bounds)
+        return self.claims.failure_of_load(claim, self.problem, mode, given) is None
+
+    def _report_no_value(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead]) -> None:
+        wishes = ", ".join(f"'{each.reader.name}' wants {each.wish}" for each in reads)
+        within = "" if slot.values is None else f" and the slot holds {spelled_range(slot.values)}"
+        message = (
+            f"no value for the padded rows of '{slot.name}' in mode '{mode.name}' "
+            f"serves all readers: {wishes}{within}"
+        )
+        related = tuple((each.read.place, f"'{each.reader.name}'") for each in reads[:-1])
+        hint = "state a fill, or ranges that meet"
+        self._report("U601", message, reads[-1].read.place, hint, related)
+
+    def _check_values(self, slot: Slot, mode: ModeProblem, read: PaddedRead, given: Expr) -> None:
+        """A fill is a value that the slot may hold, and one of its dtypes."""
+        fill = read.fill
+        if fill is None:
+            return
+        limits = [(self._dtype_bounds(dtype), f"dtype {dtype}") for dtype in dtypes_of(slot)]
+        if slot.values is not None:
+            limits.insert(0, (self._bounds(slot.values), f"values {spelled_range(slot.values)}"))
+        for bounds, name in limits:
+            claim = self.claims.inside(fill, bounds)
+            conditions = (read.condition, given)
+            failure = self.claims.failure_of_load(claim, self.problem, mode, conditions)
+            if failure is not None:
+                message = (
+                    f"reader '{read.reader.name}' fills padded rows of '{slot.name}' with "
+                    f"{spell(fill)}, which can be outside of the slot's {name}"
+                )
+                related = ((slot.place, f"the slot has {name}"),)
+                self._report("U607", message, read.read.place, failure.example, related)
+                return
+
+    def _bounds(self, values: Range) -> Bounds:
+        return self.rewrite(values.low), self.rewrite(values.high)
+
+    @staticmethod
+    def _dtype_bounds(dtype: Dtype) -> Bounds:
+        low, high = integers_of(dtype)
+        return Integer(low), Integer(high)
+
+    def _combined(self, fills: list[PaddedRead], mode: ModeProblem, given: Expr) -> Expr:
+        """One fill for all readers; where they wish different ones, each under its condition."""
+        first, *others = [(each.condition, each.fill) for each in fills if each.fill is not None]
+        fill = first[1]
+        if all(other == fill for _, other in others):
+            return fill
+        *choices, (condition, last) = [first, *others]
+        always = disjunction(*(each for each, _ in (first, *others)))
+        if not self.claims.solver.proves(always, (mode.guard, given)):
+            last = Conditional(condition, last, FALSE if self.claims.is_truth(last) else Integer(0))
+        for condition, value in reversed(choices):
+            last = Conditional(condition, value, last)
+        return fold(last)
+
+    def _report(
+        self,
+        code: str,
+        message: str,
+        place: Place,
+        hint: str | None,
+        related: tuple[tuple[Place, str], ...],
+    ) -> None:
+        """Once for each pair of places: the same mistake shows in many modes and workers."""
+        key = (code, place, related[0][0] if related else place)
+        if key not in self.reported:
+            self.reported.add(key)
+            self.collector.error(code, message, place, hint=hint, related=related)
+
+
+def dtypes_of(slot: Slot) -> tuple[Dtype, ...]:
+    """The dtypes that the slot may be allocated in: a host slot never lies on the device."""
+    found = (slot.dtype, slot.host_dtype) if slot.device == "compute" else (slot.host_dtype,)
+    return tuple(dict.fromkeys(found))
+
+
+def without_facts(condition: Expr, facts: frozenset[str]) -> Expr:
+    """For which configurations the condition can hold, whatever the engine's facts are."""
+    used = sorted(free_names(condition) & facts)
+    if len(used) > MOST_FACTS:
+        return TRUE
+    ways: list[Expr] = []
+    for truths in product((True, False), repeat=len(used)):
+        values: dict[str, Expr] = dict(zip(used, map(Boolean, truths), strict=True))
+        ways.append(fold(substitute(condition, values)))
+    return fold(disjunction(*ways))
+
+
+def spelled_range(bounds: Range) -> str:
+    """A range as its author wrote it."""
+    return f"[{spell(bounds.low)}, {spell(bounds.high)}]"

@@ -1,0 +1,132 @@
+"""Whether a slot's dtype holds its values, and 64 bits count its elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ullage.bound.problem import RunnerProblem
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    TRUE,
+    Binary,
+    Comparison,
+    Expr,
+    Integer,
+    conjunction,
+    disjunction,
+    negation,
+)
+from ullage.place import Place
+from ullage.plan.claims import Bounds, Claims
+from ullage.plan.dtypes import holds_all_of, integers_of, is_float
+from ullage.plan.model import PlannedSlot
+from ullage.plan.tails import dtypes_of, spelled_range
+from ullage.spec.model import Dtype, Range, Slot
+
+MOST_ELEMENTS = 2**63 - 1
+
+Refusal = tuple[Expr, str, Place]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Checks the values and sizes of one runner's slots."""
+
+    runner: RunnerProblem
+    claims: Claims
+    collector: Collector
+    reported: set[tuple[str, Place]]
+
+    def check(self, slot: Slot, planned: PlannedSlot) -> tuple[Refusal, ...]:
+        """Collects what is wrong; the refusals that `on_overflow` adds to validate."""
+        self._check_accepted(slot)
+        self._check_size(slot, planned)
+        if planned.values is None or slot.values is None:
+            return ()
+        found = (
+            self._narrow(slot, planned, planned.values, slot.values, dtype)
+            for dtype in dtypes_of(slot)
+        )
+        return tuple(refusal for refusal in found if refusal is not None)
+
+    def _given(self, planned: PlannedSlot) -> tuple[Expr, ...]:
+        """Where the slot exists, and some batch may load it."""
+        modes = (mode.guard for mode in self.runner.modes if mode.name in planned.tails)
+        return tuple(
+            each
+            for each in (self.runner.guard, planned.guard, fold(disjunction(*modes)))
+            if each != TRUE
+        )
+
+    def _narrow(
+        self, slot: Slot, planned: PlannedSlot, values: Range, written: Range, dtype: Dtype
+    ) -> Refusal | None:
+        """The refusal of a configuration whose values do not fit, or an error without one."""
+        claim = self._fits(values, dtype)
+        given = self._given(planned)
+        failure = self.claims.failure(claim, given)
+        if failure is None:
+            return None
+        shown = spelled_range(written)
+        if slot.refuse_on_overflow:
+            unless = negation(conjunction(*given))
+            reason = f"the values {shown} of '{slot.name}' must fit {dtype}"
+            return fold(disjunction(unless, claim)), reason, slot.place
+        low, high = integers_of(dtype)
+        message = (
+            f"slot '{slot.name}' of dtype {dtype} holds {low} to {high}, "
+            f"and its values {shown} can lie outside"
+        )
+        self._report("U603", message, written.place, failure.example)
+        return None
+
+    def _fits(self, values: Range, dtype: Dtype) -> Expr:
+        low, high = integers_of(dtype)
+        limits: Bounds = (Integer(low), Integer(high))
+        ends = (values.low, values.high)
+        return fold(conjunction(*(self.claims.inside(end, limits) for end in ends)))
+
+    def _check_accepted(self, slot: Slot) -> None:
+        """A source of a wider dtype needs a range; that the range fits is checked for all."""
+        if slot.values is not None:
+            return
+        for accepted in slot.accepts:
+            for dtype in dtypes_of(slot):
+                if not holds_all_of(dtype, accepted):
+                    message = (
+                        f"slot '{slot.name}' of dtype {dtype} accepts {accepted}, "
+                        f"whose values it does not all hold"
+                    )
+                    hint = (
+                        "widen the slot's dtype"
+                        if is_float(accepted)
+                        else "state the slot's 'values', or widen its dtype"
+                    )
+                    self._report("U606", message, slot.place, hint)
+
+    def _check_size(self, slot: Slot, planned: PlannedSlot) -> None:
+        """The number of elements is below 2^63, so that 64 bits count elements and offsets."""
+        count = 1
+        for dimension in planned.dimensions:
+            high = self.claims.intervals.of(dimension.capacity).high
+            if high is None:
+                break
+            count *= max(high, 0)
+        else:
+            if count <= MOST_ELEMENTS:
+                return
+        elements: Expr = Integer(1)
+        for dimension in planned.dimensions:
+            elements = Binary("*", elements, dimension.capacity)
+        claim = Comparison("<=", fold(elements), Integer(MOST_ELEMENTS))
+        failure = self.claims.failure(claim, self._given(planned))
+        if failure is not None:
+            message = f"slot '{slot.name}' can have 2^63 elements or more"
+            self._report("U604", message, slot.place, failure.example)
+
+    def _report(self, code: str, message: str, place: Place, hint: str | None) -> None:
+        """Once for each place: the same slot stands in many runners and workers."""
+        if (code, place) not in self.reported:
+            self.reported.add((code, place))
+            self.collector.error(code, message, place, hint=hint)
