@@ -48,8 +48,8 @@ def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
     """Everything about a specs folder; raises DiagnosticError with all errors of a stage."""
     progress("reading specs")
     sources, resolved = read(folder)
-    problem = specialise(resolved)
     collector = Collector(sources.texts)
+    problem = specialise(resolved, collector)
     progress("checking divisors and guards")
     solver = Solver(problem.domain)
     check_problem(problem, solver, collector)

@@ -77,7 +77,7 @@ def linear_in(node: Expr, name: Expr) -> tuple[Expr, Expr] | None:
         factors = _factors(term)
         if name in factors:
             factors.remove(name)
-            slope.append(functools.reduce(lambda a, b: Binary("*", a, b), factors, Integer(1)))
+            slope.append(_product(factors))
         else:
             offset.append(term)
     if any(_contains(part, name) for part in (*slope, *offset)):
@@ -93,6 +93,14 @@ def _factors(term: Expr) -> list[Expr]:
 
 def _contains(node: Expr, part: Expr) -> bool:
     return node == part or any(_contains(child, part) for child in children(node))
+
+
+def _product(factors: list[Expr]) -> Expr:
+    return functools.reduce(_times, factors) if factors else Integer(1)
+
+
+def _times(left: Expr, right: Expr) -> Expr:
+    return Binary("*", left, right)
 
 
 def _sum(terms: list[Expr]) -> Expr:
@@ -133,7 +141,7 @@ def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> E
     factors = [atom for atom, power in zip(atoms, powers, strict=True) for _ in range(power)]
     if not factors:
         return Integer(coefficient)
-    product = functools.reduce(lambda a, b: Binary("*", a, b), factors)
+    product = _product(factors)
     return product if coefficient == 1 else Binary("*", Integer(coefficient), product)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Candidate, Capacities, Capacity
-from ullage.bound.eliminate import Eliminator, NoMaximum, Peak, Unbounded, chained
+from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError, chained
 from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
-from ullage.bound.relations import NotLinear
+from ullage.bound.relations import NotLinearError
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
@@ -92,9 +92,9 @@ class _Deriver:
     def _branches(self, mode: ModeProblem) -> list[Branch]:
         try:
             peaks = Eliminator(mode, self.oracle).peaks(mode.extents[self.target])
-        except NoMaximum as error:
+        except NoMaximumError as error:
             self._report_no_maximum(mode, error)
-        except Unbounded as error:
+        except UnboundedError as error:
             self.collector.error(
                 "U401",
                 f"live variable '{error.live.label}' of mode '{mode.name}' has no bound in the "
@@ -102,7 +102,7 @@ class _Deriver:
                 error.live.place,
                 hint="give it a range that ends in parameters or earlier live variables",
             )
-        except NotLinear as error:
+        except NotLinearError as error:
             self.collector.error(
                 "U402",
                 f"no bound on '{error.variable}' follows from "
@@ -118,7 +118,7 @@ class _Deriver:
             return [branch for branch in branches if branch.condition != FALSE]
         return []
 
-    def _report_no_maximum(self, mode: ModeProblem, error: NoMaximum) -> None:
+    def _report_no_maximum(self, mode: ModeProblem, error: NoMaximumError) -> None:
         self.collector.error(
             "U402",
             f"{self.runner.name}.{self.target} in mode '{mode.name}': it could not be proved "
@@ -195,9 +195,7 @@ class _Deriver:
             result = Conditional(condition, formula, result)
         return fold(result)
 
-    def _sound(
-        self, branches: list[Branch], kept: list[Branch], formula: Expr
-    ) -> dict[str, Step]:
+    def _sound(self, branches: list[Branch], kept: list[Branch], formula: Expr) -> dict[str, Step]:
         steps: dict[str, Step] = {}
         for mode in self.runner.modes:
             own = [branch for branch in branches if branch.mode is mode]
@@ -330,4 +328,3 @@ def _conjuncts(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, Logical) and node.junction == "and":
         return node.operands
     return () if node == TRUE else (node,)
-

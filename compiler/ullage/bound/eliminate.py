@@ -28,7 +28,7 @@ from ullage.expr.tree import (
 )
 
 
-class NoMaximum(Exception):
+class NoMaximumError(Exception):
     """No direction of a live variable could be proved; the maximum is not known."""
 
     def __init__(self, live: Live, extent: Expr) -> None:
@@ -37,7 +37,7 @@ class NoMaximum(Exception):
         self.extent = extent
 
 
-class Unbounded(Exception):
+class UnboundedError(Exception):
     """A live variable has no bound in the direction in which the extent grows."""
 
     def __init__(self, live: Live) -> None:
@@ -77,7 +77,7 @@ class Eliminator:
     ) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
         try:
             return [(cases, extent, self._peak(extent, relations, cases))]
-        except NoMaximum:
+        except NoMaximumError:
             match extent:
                 case Call("max", arguments) if len(arguments) > 1:
                     return [
@@ -101,16 +101,14 @@ class Eliminator:
         for case, extent in ((condition, then), (negation(condition), otherwise)):
             more = from_condition(case)
             if more is None:
-                raise NoMaximum(self.mode.live[0], Conditional(condition, then, otherwise))
+                raise NoMaximumError(self.mode.live[0], Conditional(condition, then, otherwise))
             found.extend(self._peaks(extent, (*relations, *more), (*cases, case)))
         return found
 
     def _is_live(self, node: Expr) -> bool:
         return bool(free_names(node) & {live.name for live in self.mode.live})
 
-    def _peak(
-        self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]
-    ) -> Peak:
+    def _peak(self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]) -> Peak:
         search = self.search if not cases else Search(self.oracle, (*self.given, *cases))
         current, left = extent, relations
         chain: list[Step] = []
@@ -119,7 +117,7 @@ class Eliminator:
             interval = isolate(live.name, left, self.oracle, (self.mode.guard,))
             left = interval.rest
             if not interval.lows or not interval.highs:
-                raise Unbounded(live)
+                raise UnboundedError(live)
             value, steps = self._choose(live, current, interval, search)
             chain.extend(steps)
             current = steps[-1].right if steps else current
@@ -152,7 +150,7 @@ class Eliminator:
                 if step is not None:
                     after = self._tidied(step.right, fold(step.right), search)
                     return value, [*before, step, *after]
-        raise NoMaximum(live, extent)
+        raise NoMaximumError(live, extent)
 
     def _tidied(self, left: Expr, right: Expr, search: Search) -> list[Step]:
         """The step to an equal form, or none where the forms are the same or no proof is found."""

@@ -171,9 +171,7 @@ class _Composer:
         )
         return name
 
-    def pipeline(
-        self, mode: Mode, until: str | None, origin: str = ""
-    ) -> tuple[Axes, list[Stage]]:
+    def pipeline(self, mode: Mode, until: str | None, origin: str = "") -> tuple[Axes, list[Stage]]:
         """The axes of a mode after its pipeline, or before the collective of group `until`."""
         named = self.live_of(mode, origin)
         totals = self.totals_of(mode, origin)
@@ -221,9 +219,7 @@ class _Composer:
             for name, value in step.assigns
         }
 
-    def _let(
-        self, name: str, value: Expr, local: Axes, peers: list[tuple[Expr, Axes]]
-    ) -> None:
+    def _let(self, name: str, value: Expr, local: Axes, peers: list[tuple[Expr, Axes]]) -> None:
         """A local name: the same on all ranks if it aggregates over them, else each rank's own."""
         if any(isinstance(part, Over) for part in walk(value)):
             local[name] = self._over_ranks(value, local, peers)

@@ -72,9 +72,7 @@ def _rounds(node: Expr) -> bool:
 
 def oracle_for(problem: Problem, solver: Solver) -> Oracle:
     """An oracle with samples of the problem's legal configurations and live batches."""
-    modes = {
-        mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes
-    }
+    modes = {mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes}
     return Oracle(solver, draw_samples(problem.domain, tuple(modes.values())))
 
 
@@ -90,10 +88,8 @@ def draw_samples(domain: Domain, modes: tuple[ModeProblem, ...]) -> tuple[Sample
     return tuple(found)
 
 
-def _configuration(
-    domain: Domain, source: random.Random, guard: Expr
-) -> dict[str, Value] | None:
-    """A random legal configuration with `guard`: what breaks a constraint is drawn again, a few times."""
+def _configuration(domain: Domain, source: random.Random, guard: Expr) -> dict[str, Value] | None:
+    """A random legal configuration with `guard`; what breaks a constraint is drawn again."""
     drawn: dict[str, Value] = {}
     redraw = {variable.name for variable in domain.variables}
     for _ in range(REPAIRS):

@@ -42,7 +42,7 @@ class Relation:
         return name in free_names(self.left) | free_names(self.right)
 
 
-class NotLinear(Exception):
+class NotLinearError(Exception):
     """A relation from which no bound on the variable can be read."""
 
     def __init__(self, relation: Relation, variable: str) -> None:
@@ -66,7 +66,7 @@ def from_condition(condition: Expr) -> tuple[Relation, ...] | None:
     """The relations of a conjunction of comparisons, or None where it is of another form."""
     try:
         return tuple(_from_condition(condition, TRUE))
-    except NotLinear:
+    except NotLinearError:
         return None
 
 
@@ -85,7 +85,7 @@ def _from_condition(condition: Expr, guard: Expr) -> list[Relation]:
             opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "!=": "=="}
             if operator in opposite:
                 return _from_comparison(opposite[operator], left, right, guard)
-    raise NotLinear(Relation(Integer(0), Integer(0), condition), "")
+    raise NotLinearError(Relation(Integer(0), Integer(0), condition), "")
 
 
 def _is_relation(node: Expr) -> bool:
@@ -106,7 +106,7 @@ def _from_comparison(operator: str, left: Expr, right: Expr, guard: Expr) -> lis
         case "==":
             return [Relation(left, right, guard), Relation(right, left, guard)]
         case _:
-            raise NotLinear(Relation(left, right, guard), "")
+            raise NotLinearError(Relation(left, right, guard), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def isolate(
     """Read the bounds of `name` off the relations, and project them onto the other variables.
 
     Raises:
-        NotLinear: a relation holds the variable in a form that gives no bound.
+        NotLinearError: a relation holds the variable in a form that gives no bound.
     """
     lows: list[Expr] = []
     highs: list[Expr] = []
@@ -162,7 +162,7 @@ def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
     """`left <= right` as a bound of `name`: right - left = slope * name + offset >= 0."""
     parts = linear_in(Binary("-", relation.right, relation.left), Name(name))
     if parts is None:
-        raise NotLinear(relation, name)
+        raise NotLinearError(relation, name)
     slope, offset = parts
     if search.at_least(slope, 1):
         opposite = _minus(offset)
@@ -172,7 +172,7 @@ def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
     if search.at_least(opposite_slope, 1):
         high = offset if opposite_slope == Integer(1) else Binary("//", offset, opposite_slope)
         return "high", canonical(high)
-    raise NotLinear(relation, name)
+    raise NotLinearError(relation, name)
 
 
 def _minus(node: Expr) -> Expr:

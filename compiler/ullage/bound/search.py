@@ -264,7 +264,12 @@ class Search:
         return None
 
     def _scaled(
-        self, function: Function, left: Expr, right: Expr, parts: tuple[Expr, Expr, Expr], depth: int
+        self,
+        function: Function,
+        left: Expr,
+        right: Expr,
+        parts: tuple[Expr, Expr, Expr],
+        depth: int,
     ) -> Step | None:
         operand, factor, alignment = parts
         if not _mentions(function, right) or not self.non_negative(factor):
@@ -335,7 +340,9 @@ class Search:
                         quotient,
                         (premise, Step("same", divisor, divisor)),
                     )
-                    return Step("chain", left, right, (first, Step("exact_quotient", quotient, right)))
+                    return Step(
+                        "chain", left, right, (first, Step("exact_quotient", quotient, right))
+                    )
         match right:
             case Binary("//", numerator, divisor) if self.at_least(divisor, 1):
                 product = Binary("*", left, divisor)
@@ -344,7 +351,9 @@ class Search:
                     quotient = Binary("//", product, divisor)
                     premises = (premise, Step("same", divisor, divisor))
                     last = Step("monotone", quotient, right, premises)
-                    return Step("chain", left, right, (Step("exact_quotient", left, quotient), last))
+                    return Step(
+                        "chain", left, right, (Step("exact_quotient", left, quotient), last)
+                    )
         return None
 
     # Upper bounds of single variables among the assumptions

@@ -1,4 +1,4 @@
-"""From the resolved spec to a problem: one worker at a time, modes composed with their pipelines."""
+"""From the resolved spec to a problem: one worker at a time, modes with their pipelines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from ullage.bound.problem import (
     Constraint,
     Definition,
     Domain,
+    ModeProblem,
     Problem,
     RunnerProblem,
     Variable,
 )
+from ullage.bound.relations import from_condition
+from ullage.bound.sums import NotSummableError
+from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BoolKind, Kind, ListKind
 from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
 from ullage.expr.tree import (
     FALSE,
     Boolean,
@@ -33,7 +38,7 @@ from ullage.expr.tree import (
     transform,
 )
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Parameter, Runner, Worker
+from ullage.spec.model import Mode, Parameter, Runner, Worker
 
 ForWorker = Callable[[Expr], Expr]
 
@@ -75,32 +80,65 @@ def _upper(resolved: ResolvedSpec, parameter: Parameter) -> Expr:
     return Conditional(varied.when, Call("max", (Name(varied.name),)), Name(parameter.name))
 
 
-def specialise(resolved: ResolvedSpec) -> Problem:
-    """The problem of every runner and worker, over one common domain."""
+def specialise(resolved: ResolvedSpec, collector: Collector | None = None) -> Problem:
+    """The problem of every runner and worker, over one common domain.
+
+    Raises DiagnosticError with every mode that is outside of what can be bounded; they are
+    gathered in `collector` if one is given.
+    """
+    found = Collector() if collector is None else collector
     runners = [
-        runner_problem(resolved, runner, worker)
+        runner_problem(resolved, runner, worker, found)
         for runner in resolved.spec.runners
         for worker in resolved.spec.workers
         if worker.name in runner.workers
     ]
+    found.raise_if_errors()
     return Problem(domain_of(resolved), tuple(runner for runner in runners if runner.modes))
 
 
-def runner_problem(resolved: ResolvedSpec, runner: Runner, worker: Worker) -> RunnerProblem:
+def runner_problem(
+    resolved: ResolvedSpec, runner: Runner, worker: Worker, collector: Collector
+) -> RunnerProblem:
     """One runner of one worker, with the modes that the worker can be in."""
     rewrite = for_worker(resolved, worker.name)
     guard = rewrite(worker.when)
-    composed = [
-        compose(resolved, mode, runner, rewrite, guard)
-        for mode in resolved.spec.modes
-        if mode.name in runner.modes
-    ]
+    composed: list[ModeProblem] = []
+    for mode in resolved.spec.modes:
+        if mode.name in runner.modes:
+            try:
+                composed.append(compose(resolved, mode, runner, rewrite, guard))
+            except NotSummableError as error:
+                _report_sum(error, mode, collector)
+    for problem in composed:
+        _check_couplings(problem, collector)
     modes = tuple(mode for mode in composed if mode.guard != FALSE)
     targets = dict.fromkeys(target for mode in modes for target in mode.extents)
     name = f"{runner.name}_{worker.name}"
-    return RunnerProblem(
-        name, runner.name, worker.name, guard, modes, tuple(targets), runner.place
+    return RunnerProblem(name, runner.name, worker.name, guard, modes, tuple(targets), runner.place)
+
+
+def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> None:
+    collector.error(
+        "U402",
+        f"mode '{mode.name}': no closed maximum is known for the sum over requests of "
+        f"{spell(error.operand)}",
+        error.operand.place,
+        hint="a sum may hold a * x + b * cdiv(x, p) + c, x counted per request",
+        related=((mode.place, f"mode '{mode.name}'"),),
     )
+
+
+def _check_couplings(mode: ModeProblem, collector: Collector) -> None:
+    for condition in mode.where:
+        if from_condition(condition) is None:
+            collector.error(
+                "U402",
+                f"mode '{mode.name}': {spell(condition)} bounds no live variable",
+                condition.place,
+                hint="a coupling compares with <, <=, ==, >= or >, and joins with 'and'",
+                related=((mode.place, f"mode '{mode.name}'"),),
+            )
 
 
 def domain_of(resolved: ResolvedSpec) -> Domain:

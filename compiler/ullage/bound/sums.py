@@ -43,7 +43,7 @@ class PerRequest:
     count: Expr
 
 
-class NotSummable(Exception):
+class NotSummableError(Exception):
     """The operand of a sum over requests is not of the form that has a closed maximum."""
 
     def __init__(self, operand: Expr) -> None:
@@ -94,12 +94,12 @@ class Totals:
             ):
                 return Conditional(condition, self._sum(then), self._sum(otherwise))
             case _:
-                raise NotSummable(operand)
+                raise NotSummableError(operand)
 
     def _count(self) -> Expr:
         counts = {spell(each.count): each.count for each in self.declared.values()}
         if len(counts) != 1:
-            raise NotSummable(Integer(len(counts)))
+            raise NotSummableError(Integer(len(counts)))
         return next(iter(counts.values()))
 
     def _total(self, name: str) -> str:
@@ -108,7 +108,9 @@ class Totals:
             known = self.declared[name]
             low, high = (Binary("*", known.count, end) for end in (known.low, known.high))
             label = f"sum of {known.variable.name} over the requests"
-            self.live.append(Live(total, low, high, self.guard, "total", label, known.variable.place))
+            self.live.append(
+                Live(total, low, high, self.guard, "total", label, known.variable.place)
+            )
         return total
 
     def _total_of_quotients(self, name: str, divisor: Expr) -> str:
@@ -119,7 +121,9 @@ class Totals:
             low = Call("cdiv", (Name(total), divisor))
             high = Binary("*", known.count, Call("cdiv", (known.high, divisor)))
             label = f"sum of cdiv({known.variable.name}, {spell(divisor)}) over the requests"
-            self.live.append(Live(quotients, low, high, self.guard, "total", label, known.variable.place))
+            self.live.append(
+                Live(quotients, low, high, self.guard, "total", label, known.variable.place)
+            )
             spread = Binary("//", Binary("-", Name(total), known.count), divisor)
             limit = Binary("+", known.count, spread)
             if known.low != Integer(0):

@@ -16,7 +16,6 @@ from ullage.expr.tree import (
     TRUE,
     Call,
     Conditional,
-    Expr,
     Integer,
     disjunction,
     free_names,

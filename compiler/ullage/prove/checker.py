@@ -7,6 +7,7 @@ Nothing here knows how a proof was found.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -93,10 +94,9 @@ class Checker:
     def _at_least(self, step: Step, bound: int, operand: Expr, given: Given) -> None:
         """`bound <= operand`: by signs where `bound` is 0 and the form shows it, else by z3."""
         match operand:
-            case (
-                Binary("*" | "+", left, right)
-                | Call("min", (left, right))
-            ) if bound == 0 and lemma_holds("signs"):
+            case Binary("*" | "+", left, right) | Call("min", (left, right)) if (
+                bound == 0 and lemma_holds("signs")
+            ):
                 self._at_least(step, 0, left, given)
                 self._at_least(step, 0, right, given)
             case Binary("//", left, right) | Call("align_up" | "cdiv", (left, right)) if (
@@ -118,7 +118,7 @@ class Checker:
 
     def _chain(self, step: Step, given: Given) -> None:
         steps = step.premises
-        linked = bool(steps) and all(a.right == b.left for a, b in zip(steps, steps[1:], strict=False))
+        linked = bool(steps) and all(a.right == b.left for a, b in itertools.pairwise(steps))
         ends = bool(steps) and (steps[0].left, steps[-1].right) == (step.left, step.right)
         self._require(step, linked and ends, "the links do not meet")
         self._require(step, lemma_holds("chain"), "lemma 'chain' is not proved")
@@ -212,7 +212,11 @@ class Checker:
                 Call("align_up" | "cdiv" as f, (Binary("*", u, v), a)),
                 Binary("*", Call(g, (x, b)), w),
             ) if f == g and a == b and (x, w) in ((u, v), (v, u)):
-                self._require(step, step.rule == ("align_scales" if f == "align_up" else "cdiv_scales"), "the rule is of another function")
+                self._require(
+                    step,
+                    step.rule == ("align_scales" if f == "align_up" else "cdiv_scales"),
+                    "the rule is of another function",
+                )
                 self._at_least(step, 1, a, given)
                 self._at_least(step, 0, w, given)
                 helped = lemma_holds("multiply both sides")

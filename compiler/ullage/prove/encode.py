@@ -271,9 +271,7 @@ class Encoder:
     def _extreme_unconstrained(self, name: str) -> z3.ArithRef:
         return z3.Int(f"max({name})")
 
-    def _element_of_comprehension(
-        self, source: Comprehension, element: z3.ArithRef
-    ) -> z3.BoolRef:
+    def _element_of_comprehension(self, source: Comprehension, element: z3.ArithRef) -> z3.BoolRef:
         drawn = z3.Int(f"{element}.from({source.variable})")
         inner = f"{source.variable}@{element}"
         self.names[inner] = drawn
@@ -283,5 +281,3 @@ class Encoder:
         if source.condition is not None:
             known.append(self.boolean(substitute(source.condition, names)))
         return z3.And(known)
-
-

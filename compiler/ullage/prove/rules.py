@@ -48,34 +48,34 @@ def _subtract() -> Lemma:
 
 def _multiply() -> Lemma:
     a, b, c, d = _ints("a b c d")
-    return [0 <= a, 0 <= b, a <= c, b <= d], a * b <= c * d
+    return [a >= 0, b >= 0, a <= c, b <= d], a * b <= c * d
 
 
 def _quotient_same_divisor() -> Lemma:
     a, b, c, p, q = _ints("a b c p q")
-    return [1 <= b, a <= c, _quotient(p, a, b), _quotient(q, c, b)], p <= q
+    return [b >= 1, a <= c, _quotient(p, a, b), _quotient(q, c, b)], p <= q
 
 
 def _quotient_smaller_divisor() -> Lemma:
     a, b, c, d, p, q = _ints("a b c d p q")
-    given = [1 <= d, d <= b, 0 <= c, a <= c, _quotient(p, a, b), _quotient(q, c, d)]
+    given = [d >= 1, d <= b, c >= 0, a <= c, _quotient(p, a, b), _quotient(q, c, d)]
     return given, p <= q
 
 
 def _cdiv_same_divisor() -> Lemma:
     a, b, c, p, q = _ints("a b c p q")
-    return [1 <= b, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, b)], p <= q
+    return [b >= 1, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, b)], p <= q
 
 
 def _cdiv_smaller_divisor() -> Lemma:
     a, b, c, d, p, q = _ints("a b c d p q")
-    given = [1 <= d, d <= b, 0 <= c, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, d)]
+    given = [d >= 1, d <= b, c >= 0, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, d)]
     return given, p <= q
 
 
 def _align_up() -> Lemma:
     a, b, c, p, q = _ints("a b c p q")
-    return [1 <= b, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, b)], p * b <= q * b
+    return [b >= 1, a <= c, _rounded_up(p, a, b), _rounded_up(q, c, b)], p * b <= q * b
 
 
 def _next_in() -> Lemma:
@@ -135,7 +135,7 @@ def _chain() -> Lemma:
 def _align_scales() -> Lemma:
     """The right side is a multiple of a and no less than x * w."""
     x, w, a, p, q = _ints("x w a p q")
-    given = [1 <= a, 0 <= w, _rounded_up(p, x * w, a), _rounded_up(q, x, a)]
+    given = [a >= 1, w >= 0, _rounded_up(p, x * w, a), _rounded_up(q, x, a)]
     helped = [*given, x * w <= q * a * w]
     return helped, p * a <= q * a * w
 
@@ -143,42 +143,42 @@ def _align_scales() -> Lemma:
 def _multiply_both_sides() -> Lemma:
     """What scaling uses: x <= q * a multiplied by w >= 0."""
     x, w, m = _ints("x w m")
-    return [0 <= w, x <= m], x * w <= m * w
+    return [w >= 0, x <= m], x * w <= m * w
 
 
 def _cdiv_scales() -> Lemma:
     x, w, a, p, q = _ints("x w a p q")
-    given = [1 <= a, 0 <= w, _rounded_up(p, x * w, a), _rounded_up(q, x, a)]
+    given = [a >= 1, w >= 0, _rounded_up(p, x * w, a), _rounded_up(q, x, a)]
     return [*given, x * w <= q * a * w], p <= q * w
 
 
 def _above_itself() -> Lemma:
     x, a, p = _ints("x a p")
-    return [1 <= a, _rounded_up(p, x, a)], x <= p * a
+    return [a >= 1, _rounded_up(p, x, a)], x <= p * a
 
 
 def _shifted_quotient() -> Lemma:
     a, b, s, d, p, q = _ints("a b s d p q")
-    return [1 <= d, a <= b, _quotient(p, s - a, d), _quotient(q, s - b, d)], a + p <= b + q
+    return [d >= 1, a <= b, _quotient(p, s - a, d), _quotient(q, s - b, d)], a + p <= b + q
 
 
 def _exact_quotient() -> Lemma:
     """(x * w) // w = x: with q between, the difference d = q - x has |d * w| < w."""
     w, d = _ints("w d")
-    return [1 <= w, d * w <= 0, 0 < d * w + w], d == 0
+    return [w >= 1, d * w <= 0, d * w + w > 0], d == 0
 
 
 def _signs() -> Lemma:
     """What is never negative: products, sums, quotients and alignments of what is not."""
     a, b, d, p, q = _ints("a b d p q")
-    given = [0 <= a, 0 <= b, 1 <= d, _quotient(p, a, d), _rounded_up(q, a, d)]
-    return given, z3.And(0 <= a * b, 0 <= a + b, 0 <= p, 0 <= q, a <= q * d)
+    given = [a >= 0, b >= 0, d >= 1, _quotient(p, a, d), _rounded_up(q, a, d)]
+    return given, z3.And(a * b >= 0, a + b >= 0, p >= 0, q >= 0, a <= q * d)
 
 
 def _total_of_quotients() -> Lemma:
     """Induction on the requests: sum of cdiv(x, d) <= n + (sum of x - n) // d for x >= 1."""
     n, s, c, x, d, e, p, q = _ints("n s c x d e p q")
-    given = [1 <= d, 1 <= x, 0 <= n, n <= s, c <= n + p]
+    given = [d >= 1, x >= 1, n >= 0, n <= s, c <= n + p]
     given += [_rounded_up(e, x, d), _quotient(p, s - n, d), _quotient(q, s + x - n - 1, d)]
     return given, c + e <= n + 1 + q
 

@@ -58,7 +58,7 @@ def check_problem(problem: Problem, solver: Solver, collector: Collector) -> Non
 
 
 def _report(
-    use: Use, model: dict[str, int] | None | object, problem: Problem, collector: Collector
+    use: Use, model: dict[str, int] | object | None, problem: Problem, collector: Collector
 ) -> None:
     subject, condition = spell(use.subject), spell(use.claim)
     messages = {

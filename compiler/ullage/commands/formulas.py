@@ -1,0 +1,110 @@
+"""Formulas over several lines, broken where they are put together.
+
+Works on the text that the printer wrote: its brackets are balanced, and outside of them the
+operator that binds least is where the formula falls apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+INDENT: Final = "  "
+
+_OPENING: Final = "([{"
+_CLOSING: Final = ")]}"
+# From the loosest to the tightest; an operator starts the line that it continues.
+_OPERATORS: Final = (
+    (" if ", " else ", " for "),
+    (" or ",),
+    (" and ",),
+    (" == ", " != ", " <= ", " >= ", " < ", " > "),
+    (" + ", " - "),
+    (" * ", " // ", " % "),
+)
+
+
+def broken(formula: str, width: int) -> list[str]:
+    """The lines of `formula`, at most `width` wide where its names allow; blanks aside it stays.
+
+    >>> broken("min(rows, 8) if sync else rows * tokens_per_request", 30)
+    ['min(rows, 8)', '  if sync', '  else rows * tokens_per_request']
+    """
+    if len(formula) <= width:
+        return [formula]
+    for operators in _OPERATORS:
+        parts = _split(formula, operators)
+        if len(parts) > 1:
+            return _joined(parts, width)
+    return _bracketed(formula, width)
+
+
+def _joined(parts: Sequence[str], width: int) -> list[str]:
+    """The first operand, and below it the others with their operators, filled into lines."""
+    lines = broken(parts[0], width)
+    indent = "" if lines[-1] in _CLOSING else INDENT
+    fresh = False  # whether the last line may still take a part
+    for part in parts[1:]:
+        if (fresh or lines[-1] in _CLOSING) and len(lines[-1]) + 1 + len(part) <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.extend(_continued(part, width - len(indent), indent))
+        fresh = lines[-1].strip() not in _CLOSING
+    return lines
+
+
+def _continued(part: str, width: int, indent: str) -> list[str]:
+    operator, _, operand = part.partition(" ")
+    first, *rest = broken(operand, width - len(operator) - 1)
+    return [f"{indent}{operator} {first}", *(indent + line for line in rest)]
+
+
+def _bracketed(formula: str, width: int) -> list[str]:
+    """`head(a, b)` with an operand on each line; a name that is too long stays as it is."""
+    start = next((i for i, char in enumerate(formula) if char in _OPENING), None)
+    if start is None or _closing(formula, start) != len(formula) - 1 or start + 2 == len(formula):
+        return [formula]
+    operands = list(_separated(formula[start + 1 : -1]))
+    lines = [formula[: start + 1]]
+    for position, operand in enumerate(operands):
+        comma = "," if position < len(operands) - 1 else ""
+        *rest, last = broken(operand, width - len(INDENT) - len(comma))
+        lines.extend(INDENT + line for line in (*rest, last + comma))
+    return [*lines, formula[-1]]
+
+
+def _split(formula: str, operators: Sequence[str]) -> list[str]:
+    """The formula cut before each of the operators that stands outside of all brackets."""
+    cuts = [0]
+    for index in _outside(formula):
+        if any(formula.startswith(operator, index) for operator in operators):
+            cuts.append(index)
+    ends = [*cuts[1:], len(formula)]
+    return [formula[start:end].strip() for start, end in zip(cuts, ends, strict=True)]
+
+
+def _separated(operands: str) -> Iterator[str]:
+    start = 0
+    for index in _outside(operands):
+        if operands[index] == ",":
+            yield operands[start:index].strip()
+            start = index + 1
+    yield operands[start:].strip()
+
+
+def _outside(text: str) -> Iterator[int]:
+    """The indices of all characters that no bracket encloses."""
+    depth = 0
+    for index, char in enumerate(text):
+        depth += (char in _OPENING) - (char in _CLOSING)
+        if depth == 0:
+            yield index
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for index in range(start, len(text)):
+        depth += (text[index] in _OPENING) - (text[index] in _CLOSING)
+        if depth == 0:
+            return index
+    return len(text)
