@@ -91,7 +91,7 @@ class _Deriver:
 
     def _branches(self, mode: ModeProblem) -> list[Branch]:
         try:
-            peaks = Eliminator(mode, self.oracle).peaks(mode.extents[self.target])
+            peaks = self._eliminator(mode).peaks(mode.extents[self.target])
         except NoMaximumError as error:
             self._report_no_maximum(mode, error)
         except UnboundedError as error:
@@ -118,13 +118,17 @@ class _Deriver:
             return [branch for branch in branches if branch.condition != FALSE]
         return []
 
+    def _eliminator(self, mode: ModeProblem) -> Eliminator:
+        return Eliminator(mode, self.oracle, self.target in self.runner.slack)
+
     def _report_no_maximum(self, mode: ModeProblem, error: NoMaximumError) -> None:
         self.collector.error(
             "U402",
             f"{self.runner.name}.{self.target} in mode '{mode.name}': it could not be proved "
             f"whether {spell(error.extent)} grows or falls with '{error.live.label}'",
             error.live.place,
-            hint="bound the variable so that one direction holds, or split the mode in two",
+            hint="bound the variable so that one direction holds, split the mode in two, or state "
+            "'slack' with a reason for this capacity in the runner",
             related=((mode.place, f"mode '{mode.name}'"),),
         )
 
@@ -201,7 +205,7 @@ class _Deriver:
             own = [branch for branch in branches if branch.mode is mode]
             if self.target not in mode.extents:
                 continue
-            eliminator = Eliminator(mode, self.oracle)
+            eliminator = self._eliminator(mode)
             step = _SoundStep(eliminator, own, kept, formula).build(mode.extents[self.target])
             if step is None:
                 self.collector.error(

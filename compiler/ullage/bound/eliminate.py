@@ -3,7 +3,8 @@
 Variables go in reverse order of declaration, since a range may use earlier ones. A variable in
 which the extent grows is replaced by its smallest upper bound, one in which it falls by its
 largest lower bound; which of the two holds is found by looking for a proof. An extent that goes
-both ways is split: the maximum of several terms is the maximum of their maxima.
+both ways is split: the maximum of several terms is the maximum of their maxima. Where the author
+allows slack, each occurrence of the variable may take its own end of the range instead.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
+from ullage.bound.loosen import loosened
 from ullage.bound.problem import Live, ModeProblem
 from ullage.bound.relations import Interval, Relation, from_condition, isolate, relations_of
 from ullage.bound.search import Oracle, Search
@@ -62,6 +64,7 @@ class Eliminator:
 
     mode: ModeProblem
     oracle: Oracle
+    slack: bool = False
 
     def __post_init__(self) -> None:
         self.relations = relations_of(self.mode)
@@ -150,7 +153,11 @@ class Eliminator:
                 if step is not None:
                     after = self._tidied(step.right, fold(step.right), search)
                     return value, [*before, step, *after]
-        raise NoMaximumError(live, extent)
+        loose = loosened(extent, live.name, interval) if self.slack else None
+        spread = search.at_most(extent, loose) if loose is not None else None
+        if spread is None:
+            raise NoMaximumError(live, extent)
+        return interval.high, [spread]
 
     def _tidied(self, left: Expr, right: Expr, search: Search) -> list[Step]:
         """The step to an equal form, or none where the forms are the same or no proof is found."""

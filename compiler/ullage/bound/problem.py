@@ -8,7 +8,7 @@ pipeline, so that its extents are expressions over live variables and parameters
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ullage.expr.tree import Expr
@@ -100,7 +100,10 @@ class ModeProblem:
 
 @dataclass(frozen=True, slots=True)
 class RunnerProblem:
-    """One runner of one worker. `targets` are what needs a capacity: axes and slot extents."""
+    """One runner of one worker. `targets` are what needs a capacity: axes and slot extents.
+
+    `slack` gives the reason for each target whose capacity may be larger than any batch needs.
+    """
 
     name: str
     runner: str
@@ -109,6 +112,7 @@ class RunnerProblem:
     modes: tuple[ModeProblem, ...]
     targets: tuple[str, ...]
     place: Place
+    slack: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

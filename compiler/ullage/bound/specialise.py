@@ -115,7 +115,16 @@ def runner_problem(
     modes = tuple(mode for mode in composed if mode.guard != FALSE)
     targets = dict.fromkeys(target for mode in modes for target in mode.extents)
     name = f"{runner.name}_{worker.name}"
-    return RunnerProblem(name, runner.name, worker.name, guard, modes, tuple(targets), runner.place)
+    return RunnerProblem(
+        name,
+        runner.name,
+        worker.name,
+        guard,
+        modes,
+        tuple(targets),
+        runner.place,
+        dict(runner.slack),
+    )
 
 
 def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> None:

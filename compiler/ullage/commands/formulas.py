@@ -43,13 +43,14 @@ def _joined(parts: Sequence[str], width: int) -> list[str]:
     """The first operand, and below it the others with their operators, filled into lines."""
     lines = broken(parts[0], width)
     indent = "" if lines[-1] in _CLOSING else INDENT
-    fresh = False  # whether the last line may still take a part
+    takes_more = lines[-1] in _CLOSING
     for part in parts[1:]:
-        if (fresh or lines[-1] in _CLOSING) and len(lines[-1]) + 1 + len(part) <= width:
+        if takes_more and len(lines[-1]) + 1 + len(part) <= width:
             lines[-1] += f" {part}"
-        else:
-            lines.extend(_continued(part, width - len(indent), indent))
-        fresh = lines[-1].strip() not in _CLOSING
+            continue
+        continued = _continued(part, width - len(indent), indent)
+        lines.extend(continued)
+        takes_more = len(continued) == 1
     return lines
 
 

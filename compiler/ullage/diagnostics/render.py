@@ -9,6 +9,8 @@ from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.diagnostics.frame import code_frame, printable
 from ullage.place import Place
 
+Record = Mapping[str, str | int | None | list[dict[str, str | int]]]
+
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:
     """A block of lines for each diagnostic, with the source lines where they are known."""
@@ -44,8 +46,13 @@ def _indented(message: str) -> str:
 
 
 def render_json(diagnostics: Iterable[Diagnostic]) -> str:
-    """A JSON list; lines and columns count from 1, `end_column` is behind the last character."""
-    records = [
+    """A JSON list of `records`."""
+    return json.dumps(records(diagnostics), indent=2) + "\n"
+
+
+def records(diagnostics: Iterable[Diagnostic]) -> list[Record]:
+    """What JSON says of each; lines and columns from 1, `end_column` behind the last character."""
+    return [
         {
             **_span(diagnostic.place),
             "severity": diagnostic.severity,
@@ -56,7 +63,6 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
         }
         for diagnostic in diagnostics
     ]
-    return json.dumps(records, indent=2) + "\n"
 
 
 def _span(place: Place) -> dict[str, str | int]:

@@ -33,6 +33,7 @@ class Proof:
 
     `everywhere`: each legal configuration of the runner has a mode, hence a batch that attains
     the capacity; otherwise `nowhere` is a configuration without any, where the capacity is zero.
+    `slack` is the author's reason why the capacity need not be tight.
     """
 
     runner: str
@@ -43,11 +44,12 @@ class Proof:
     nowhere: Mapping[str, int] | None
     obligations: int
     flaws: tuple[str, ...]
+    slack: str | None = None
 
     @property
     def proved(self) -> bool:
         """Whether the capacity may be used without reservation."""
-        return self.sound and self.tight
+        return self.sound and (self.tight or self.slack is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class _Certifier:
             verdict.model,
             checker.obligations,
             tuple(str(flaw) for flaw in checker.flaws),
+            self.runner.slack.get(self.capacity.target),
         )
 
     def _modes(self) -> list[ModeProblem]:

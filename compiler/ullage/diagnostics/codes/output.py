@@ -86,4 +86,11 @@ CODES: Final = (
         "an installation without ruff",
         "Install the pinned formatter; otherwise report the spec.",
     ),
+    Code(
+        "U912",
+        "the system refused",
+        "A file, folder or program could not be used, for a reason that the system gives.",
+        "no space left on the device",
+        "Correct what the message names, and run again; nothing was half-written.",
+    ),
 )

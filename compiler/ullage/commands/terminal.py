@@ -1,0 +1,68 @@
+"""Writing for people: one console for results, one line of progress for those who wait."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+PLAIN_WIDTH: Final = 100
+_LEAST_WIDTH: Final = 60
+_MOST_WIDTH: Final = 120
+
+Progress = Callable[[str], None]
+Styled = str | tuple[str, str]
+
+
+def result_console() -> Console:
+    """The standard output; without a terminal it has one width, so that output is stable."""
+    console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+    if console.is_terminal:
+        console.width = max(_LEAST_WIDTH, min(console.width, _MOST_WIDTH))
+    else:
+        console.width = PLAIN_WIDTH
+    return console
+
+
+@contextmanager
+def progress(wanted: bool = True) -> Iterator[Progress]:
+    """A function that shows what is being done, on the error stream if that is a terminal."""
+    console = Console(file=sys.stderr, highlight=False, markup=False)
+    if not wanted or not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("starting") as status:
+        yield lambda message: status.update(Text(message))
+
+
+class Page:
+    """Lines for the console, styled where it can show styles."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @property
+    def width(self) -> int:
+        """The number of columns that lines should keep to."""
+        return self._console.width
+
+    def line(self, *parts: Styled, indent: int = 0) -> None:
+        """One line of texts and (text, style) pairs."""
+        text = Text.assemble(" " * indent, *parts)
+        text.rstrip()
+        self._console.print(text, soft_wrap=True)
+
+    def lines(self, lines: list[str], indent: int = 0, style: str = "") -> None:
+        """Several lines in one style."""
+        for line in lines:
+            self.line((line, style), indent=indent)
+
+    def sides(self, left: list[Styled], right: str, indent: int = 0) -> None:
+        """`left` and, at the right margin if there is room, `right` dimmed."""
+        start = Text.assemble(" " * indent, *left)
+        gap = self.width - start.cell_len - len(right)
+        self._console.print(start + Text(" " * max(2, gap) + right, "dim"), soft_wrap=True)
