@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console
+from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 PLAIN_WIDTH: Final = 100
@@ -16,6 +18,13 @@ _MOST_WIDTH: Final = 120
 
 Progress = Callable[[str], None]
 Styled = str | tuple[str, str]
+
+
+def _stripped(line: list[Segment]) -> Text:
+    """A rendered line without the blanks that fill up its last column."""
+    text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+    text.rstrip()
+    return text
 
 
 def result_console() -> Console:
@@ -60,6 +69,11 @@ class Page:
         """Several lines in one style."""
         for line in lines:
             self.line((line, style), indent=indent)
+
+    def table(self, table: Table) -> None:
+        """A table, as wide as its content and at most as the console."""
+        for line in self._console.render_lines(table, pad=False):
+            self._console.print(_stripped(line), soft_wrap=True)
 
     def sides(self, left: list[Styled], right: str, indent: int = 0) -> None:
         """`left` and, at the right margin if there is room, `right` dimmed."""

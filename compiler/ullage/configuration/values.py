@@ -179,7 +179,8 @@ class _Completion:
             related = ((definition.place, f"'{name}' is defined here"),)
             place = self._place_of(free_names(definition.value))
             self.collector.error(BROKEN_CONSTRAINT, message, place, related=related)
-            return self._break(name)
+            self.broken.add(name)
+            return None
         return value
 
     def _parameter(self, variable: Variable) -> Value | None:
@@ -193,7 +194,8 @@ class _Completion:
             return self._default(variable, instance)
         value = convert(instance.parameter, name, offer.given, self.collector)
         if value is None or not self._in_range(variable, value, offer.given):
-            return self._break(name)
+            self.broken.add(name)
+            return None
         return value
 
     def _default(self, variable: Variable, instance: _Instance) -> Value | None:
@@ -202,14 +204,13 @@ class _Completion:
             message = f"'{name}' has no default and was not given"
             related = ((variable.place, f"'{name}' is declared here"),)
             self.collector.error(MISSING_PARAMETER, message, self.place, related=related)
-            return self._break(name)
+            self.broken.add(name)
+            return None
         value = self._evaluated(instance.rewrite(default), name)
         if value is None or not self._in_range(variable, value, None):
-            return self._break(name)
+            self.broken.add(name)
+            return None
         return value
-
-    def _break(self, name: str) -> None:
-        self.broken.add(name)
 
     def _environment(self, expression: Expr) -> Environment:
         values: dict[str, int | bool | list[int]] = {}
@@ -353,5 +354,5 @@ class _Completion:
         path = " -> ".join((*self.pending[self.pending.index(name) :], name))
         message = f"the default of '{name}' leads back to itself: {path}"
         self.collector.error(MISSING_PARAMETER, message, self.place, hint=f"give '{name}' a value")
-        self._break(name)
+        self.broken.add(name)
         self.known[name] = None

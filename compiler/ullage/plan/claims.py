@@ -95,8 +95,8 @@ class Claims:
     ) -> Failure | None:
         """None if the claim holds for every legal batch of the mode, wherever `given` does.
 
-        The live extents are those before the first collective of the pipeline: transforms before
-        it say what a rank's own rows are, and from there on rows are padded.
+        Live extents are those of any stage of the pipeline before its first collective and before
+        its last transform: what comes there pads, and what stands before may make the rows.
         """
         if claim == TRUE or self.solver.proves(claim, given):
             return None
@@ -125,7 +125,7 @@ class Claims:
 
     def _live_stages(self, mode: ModeProblem) -> list[dict[str, Expr]]:
         found: list[dict[str, Expr]] = []
-        for stage in mode.stages:
+        for stage in mode.stages[:-1] or mode.stages:
             if stage.transform in self._collective:
                 break
             if dict(stage.extents) not in found:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from ullage.bound.problem import Variable
 from ullage.bound.specialise import worker_name
 from ullage.expr.evaluate import EvaluationError, evaluate_boolean, evaluate_integer
-from ullage.expr.tree import TRUE, Comparison, Expr, Integer, Name, free_names, negation
+from ullage.expr.tree import (
+    TRUE,
+    Comparison,
+    Expr,
+    Integer,
+    Name,
+    conjunction,
+    free_names,
+    negation,
+)
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 
@@ -41,8 +50,8 @@ class Examples:
         return f"for example where {', '.join(texts[:MOST_SHOWN])}" if texts else None
 
     def _named_by(self, claim: Expr, given: Sequence[Expr]) -> list[str]:
-        """The parameters that the claim rests on, then the live values of it."""
-        reached = self.solver.closure(free_names(claim))
+        """The parameters that the claim rests on, or else what is given; then the live values."""
+        reached = self.solver.closure(free_names(claim) or free_names(conjunction(*given)))
         for condition in given:
             if free_names(condition) & reached:
                 reached |= self.solver.closure(free_names(condition))

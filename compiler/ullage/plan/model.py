@@ -10,6 +10,9 @@ from ullage.expr.tree import Expr
 from ullage.place import Place
 from ullage.spec.model import DeviceRole, Dtype, Range
 
+ALIGNMENT = 256
+"""What every offset is a multiple of, in bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -84,4 +87,4 @@ class Plan:
 
     runners: tuple[PlannedRunner, ...]
     refusals: tuple[tuple[Expr, str, Place], ...]
-    alignment: int = 256
+    alignment: int = ALIGNMENT

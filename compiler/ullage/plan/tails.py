@@ -31,7 +31,7 @@ from ullage.plan.dtypes import integers_of
 from ullage.plan.model import Tail
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
-from ullage.spec.steps import circumstances
+from ullage.spec.steps import circumstances, flattened
 
 MOST_FACTS = 6
 """A condition on more facts counts as always possible: the tail is filled in any case."""
@@ -74,6 +74,7 @@ class Tails:
     def of_slots(self) -> Mapping[str, Mapping[str, Tail]]:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
         tails: dict[str, dict[str, Tail]] = {}
+        self._check_readers()
         for problem in self.problem.modes:
             mode = next(each for each in self.resolved.spec.modes if each.name == problem.name)
             slots = loaded_slots(self.resolved, self.runner, mode)
@@ -122,6 +123,21 @@ class Tails:
             condition = fold(disjunction(*(without_facts(way, facts) for way in ways)))
             if self.claims.possible(condition, (problem.guard,)):
                 yield reader, steps[0][0], condition
+
+    def _check_readers(self) -> None:
+        """Every reader of a step reads at least one slot that the runner owns."""
+        readers = {reader.name: reader for reader in self.resolved.spec.readers}
+        for step in flattened(self.runner.steps):
+            for name in step.readers:
+                reads = readers[name].reads
+                live = all(read.rows == "live" for read in reads)
+                if live and not any(read.slot in self.runner.slots for read in reads):
+                    message = (
+                        f"reader '{name}' reads nothing that runner '{self.runner.name}' loads"
+                    )
+                    related = ((readers[name].place, "the reader"),)
+                    hint = "name its slots under the runner's 'slots', or leave it out"
+                    self._report("U602", message, step.place, hint, related)
 
     def _report_unwritten(self, reader: Reader, read: Read, mode: Mode, step: Place) -> None:
         slot = next(each for each in self.resolved.spec.slots if each.name == read.slot)
@@ -255,7 +271,7 @@ class Tails:
             if failure is not None:
                 message = (
                     f"reader '{read.reader.name}' fills padded rows of '{slot.name}' with "
-                    f"{spell(fill)}, which can be outside of the slot's {name}"
+                    f"{spell(read.read.fill or fill)}, which can be outside of the slot's {name}"
                 )
                 related = ((slot.place, f"the slot has {name}"),)
                 self._report("U607", message, read.read.place, failure.example, related)

@@ -74,8 +74,9 @@ class Values:
             reason = f"the values {shown} of '{slot.name}' must fit {dtype}"
             return fold(disjunction(unless, claim)), reason, slot.place
         low, high = integers_of(dtype)
+        exactly = " exactly" if is_float(dtype) else ""
         message = (
-            f"slot '{slot.name}' of dtype {dtype} holds {low} to {high}, "
+            f"slot '{slot.name}' of dtype {dtype} holds {low} to {high}{exactly}, "
             f"and its values {shown} can lie outside"
         )
         self._report("U603", message, written.place, failure.example)

@@ -1,0 +1,119 @@
+"""`ullage check`: every capacity with its formula and what is proved of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ullage.analysis import Analysis, analyse
+from ullage.bound.capacities import Capacity
+from ullage.bound.problem import RunnerProblem
+from ullage.commands.formulas import broken
+from ullage.commands.proofs import unproven
+from ullage.commands.reporting import (
+    Exit,
+    Format,
+    Json,
+    exit_code,
+    json_of,
+    write_diagnostics,
+    write_json,
+)
+from ullage.commands.terminal import Page, Styled, progress, result_console
+from ullage.diagnostics.diagnostic import Diagnostic
+from ullage.expr.spell import spell
+from ullage.expr.tree import TRUE
+from ullage.prove.certificate import Proof
+
+
+def run(specs: Path, output: Format) -> Exit:
+    """Analyse a specs folder and show its capacities; unproven ones are errors."""
+    with progress(output is Format.TEXT) as report:
+        analysis = analyse(specs, report)
+    found = (*analysis.warnings, *unproven(analysis))
+    if output is Format.JSON:
+        write_json(document(analysis, found))
+    elif output is Format.TEXT:
+        show(analysis, Page(result_console()))
+    write_diagnostics(found, analysis.sources.texts, output)
+    return exit_code(found)
+
+
+def show(analysis: Analysis, page: Page) -> None:
+    """All runners, what is assumed, and how many capacities are proved."""
+    for runner in analysis.problem.runners:
+        _show_runner(analysis, runner, page)
+    for assumed in analysis.certificate.assumed:
+        page.line("assumed, since load cannot see it: ", assumed)
+    page.line((_summary(analysis), "bold"))
+
+
+def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
+    page.sides([(runner.name, "bold")], runner.place.short)
+    if runner.guard != TRUE:
+        page.line(f"where {spell(runner.guard)}", indent=2)
+    page.line()
+    for target in runner.targets:
+        capacity = analysis.capacities.of(runner.name, target)
+        proof = analysis.certificate.of(runner.name, target)
+        page.line((target, "bold cyan"), "  ", *verdicts(proof), indent=2)
+        page.lines(broken(spell(capacity.formula), page.width - 6), indent=6)
+        page.line("bound by ", ", ".join(binding_modes(capacity)), indent=4)
+        if proof.slack is not None:
+            page.line("slack: ", proof.slack, indent=4)
+        for flaw in proof.flaws:
+            page.line((flaw, "red"), indent=4)
+        page.line()
+
+
+def verdicts(proof: Proof) -> Sequence[Styled]:
+    """`sound ✓  tight ✓`, with a cross for what is not proved."""
+    parts: list[Styled] = []
+    for word, holds in (("sound", proof.sound), ("tight", proof.tight)):
+        parts += [f"{word} ", ("✓", "green") if holds else ("✗", "red"), "  "]
+    return parts[:-1]
+
+
+def binding_modes(capacity: Capacity) -> list[str]:
+    """The modes whose largest batch can be the capacity, in declared order."""
+    return list(dict.fromkeys(candidate.mode for candidate in capacity.binding))
+
+
+def _summary(analysis: Analysis) -> str:
+    count, open_ones = len(analysis.certificate.proofs), len(analysis.certificate.unproven)
+    named = f"{count} {'capacity' if count == 1 else 'capacities'}"
+    return f"{named}, all proved" if not open_ones else f"{named}, {open_ones} not proved"
+
+
+def document(analysis: Analysis, found: tuple[Diagnostic, ...]) -> Json:
+    """What `--json` writes."""
+    capacities: list[Json] = [
+        _record(analysis, runner, target)
+        for runner in analysis.problem.runners
+        for target in runner.targets
+    ]
+    return {
+        "engine": analysis.resolved.spec.engine,
+        "digest": analysis.sources.digest,
+        "capacities": capacities,
+        "assumed": list(analysis.certificate.assumed),
+        "diagnostics": json_of(found),
+    }
+
+
+def _record(analysis: Analysis, runner: RunnerProblem, target: str) -> Json:
+    capacity = analysis.capacities.of(runner.name, target)
+    proof = analysis.certificate.of(runner.name, target)
+    return {
+        "runner": runner.name,
+        "target": target,
+        "formula": spell(capacity.formula),
+        "binding": list(binding_modes(capacity)),
+        "proved": proof.proved,
+        "sound": proof.sound,
+        "tight": proof.tight,
+        "slack": proof.slack,
+        "obligations": proof.obligations,
+        "flaws": list(proof.flaws),
+        "place": str(runner.place),
+    }

@@ -1,0 +1,98 @@
+"""One configuration of an engine, and the values that expressions have in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ullage.bound.capacities import Candidate, Capacity
+from ullage.bound.specialise import worker_name
+from ullage.configuration.read import read_configuration
+from ullage.configuration.values import complete
+from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
+from ullage.expr.tree import Expr
+from ullage.plan.layout import without_upper
+from ullage.spec.check import ResolvedSpec
+
+Value = int | bool | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All parameters and definitions by name; an enum is its code, what is absent has no entry."""
+
+    resolved: ResolvedSpec
+    values: Mapping[str, Value]
+
+    def value(self, expr: Expr, live: Mapping[str, Value] | None = None) -> Value | None:
+        """The value of an expression, with live variables if given; None where it has none."""
+        try:
+            return evaluate(without_upper(self.resolved, expr), {**self.values, **(live or {})})
+        except EvaluationError:
+            return None
+
+    def size(self, formula: Expr) -> int:
+        """The value of a capacity, which has one in every configuration of its runner."""
+        return evaluate_integer(without_upper(self.resolved, formula), self.values)
+
+    def parameters(self) -> dict[str, str | int | list[int] | None]:
+        """Every parameter that has a value, each worker's own under its own name."""
+        workers = [worker.name for worker in self.resolved.spec.workers]
+        found: dict[str, str | int | list[int] | None] = {}
+        for parameter in self.resolved.spec.parameters:
+            own = [worker_name(parameter.name, worker) for worker in workers]
+            for name in own if parameter.per_worker else [parameter.name]:
+                value = self.values.get(name)
+                if isinstance(value, int) and parameter.type == "enum":
+                    found[name] = parameter.values[value]
+                elif value is not None:
+                    found[name] = plain(value)
+        return found
+
+    def holds(self, condition: Expr) -> bool:
+        """Whether a condition over parameters is true here."""
+        return self.value(condition) is True
+
+    def witness(self, candidate: Candidate) -> Mapping[str, Value]:
+        """The live batch of a candidate in numbers."""
+        found = {name: self.value(value) for name, value in candidate.witness.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def binding(self, capacity: Capacity) -> list[str]:
+        """The modes that have a batch of exactly the capacity here; none if none occurs."""
+        size = self.value(capacity.formula)
+        modes = [
+            candidate.mode
+            for candidate in capacity.candidates
+            if self.holds(candidate.condition) and self.value(candidate.formula) == size
+        ]
+        return list(dict.fromkeys(modes))
+
+
+def read_settings(resolved: ResolvedSpec, path: Path) -> Settings:
+    """The configuration of a YAML or JSON file, with defaults for what it leaves out.
+
+    Raises DiagnosticError with everything that makes it illegal.
+    """
+    found = read_configuration(path, path.as_posix())
+    values = complete(resolved, found.given, place=found.place, sources=found.sources)
+    return Settings(resolved, values)
+
+
+def shown(value: Value | None) -> str:
+    """A value in the words of the language; `undefined` without one."""
+    match value:
+        case None:
+            return "undefined"
+        case bool(truth):
+            return "true" if truth else "false"
+        case int(number):
+            return str(number)
+        case _:
+            return f"[{', '.join(map(str, value))}]"
+
+
+def plain(value: Value | None) -> int | list[int] | None:
+    """A value as JSON writes it; null without one."""
+    return value if value is None or isinstance(value, int) else list(value)

@@ -1,0 +1,183 @@
+"""`ullage size`: the buffers of one configuration, in rows and bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from ullage.analysis import Analysis, analyse, read
+from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
+from ullage.commands.settings import Settings, read_settings, shown
+from ullage.commands.tails import TailRule, tail_rules
+from ullage.commands.terminal import Page, progress, result_console
+from ullage.expr.spell import spell
+from ullage.plan.bytes import PlacedSlot, bytes_by_device, layout_for
+from ullage.plan.model import PlannedRunner, PlannedSlot
+from ullage.spec.model import DeviceRole
+
+
+def run(specs: Path, configuration: Path, output: Format) -> Exit:
+    """Show every runner that exists in the configuration, with its capacities and slots."""
+    settings = read_settings(read(specs)[1], configuration)
+    with progress(output is Format.TEXT) as report:
+        analysis = analyse(specs, report)
+    bill = bill_of(analysis, settings)
+    if output is Format.JSON:
+        write_json(document(settings, bill))
+    else:
+        show(settings, bill, Page(result_console()))
+        write_diagnostics(analysis.warnings, analysis.sources.texts, output)
+    return Exit.OK
+
+
+@dataclass(frozen=True, slots=True)
+class SizedCapacity:
+    """One capacity in numbers, and the modes that have a batch of that size."""
+
+    target: str
+    value: int
+    binding: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRunner:
+    """One runner in numbers; `binding` are the modes that bind each slot's rows."""
+
+    runner: PlannedRunner
+    capacities: tuple[SizedCapacity, ...]
+    slots: tuple[tuple[PlannedSlot, PlacedSlot], ...]
+    bytes: Mapping[DeviceRole, int]
+
+    def binding(self, slot: PlannedSlot) -> tuple[str, ...]:
+        targets = {dimension.target for dimension in slot.dimensions}
+        modes = (mode for each in self.capacities if each.target in targets for mode in each.binding)
+        return tuple(dict.fromkeys(modes))
+
+
+def bill_of(analysis: Analysis, settings: Settings) -> tuple[SizedRunner, ...]:
+    """The runners that exist in the configuration."""
+    return tuple(
+        _sized(analysis, settings, runner)
+        for runner in analysis.plan.runners
+        if settings.holds(runner.guard)
+    )
+
+
+def _sized(analysis: Analysis, settings: Settings, runner: PlannedRunner) -> SizedRunner:
+    placed = layout_for(runner, settings.values)
+    slots = {slot.name: slot for slot in runner.slots}
+    capacities = tuple(
+        SizedCapacity(each.target, settings.size(each.formula), tuple(settings.binding(each)))
+        for each in analysis.capacities.by_target
+        if each.runner == runner.name
+    )
+    pairs = tuple((slots[each.name], each) for each in placed)
+    return SizedRunner(runner, capacities, pairs, bytes_by_device(placed))
+
+
+def show(settings: Settings, bill: tuple[SizedRunner, ...], page: Page) -> None:
+    """A table for each runner, then what all of them take."""
+    for runner in bill:
+        page.sides([(runner.runner.name, "bold")], runner.runner.place.short)
+        for capacity in runner.capacities:
+            bound = ", ".join(capacity.binding) or "no mode, since none occurs"
+            page.line(f"{capacity.target} {capacity.value:,}, bound by {bound}", indent=2)
+        page.line()
+        page.table(_table(settings, runner))
+        page.line()
+        page.line(_in_words(runner.bytes), indent=2)
+        page.line()
+    page.line(("all runners: " + _in_words(total_of(bill)), "bold"))
+
+
+def _table(settings: Settings, runner: SizedRunner) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in ("slot", "shape", "dtype", "device"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("bytes", justify="right", no_wrap=True)
+    for heading in ("tail", "bound by"):
+        table.add_column(heading, overflow="fold")
+    for slot, placed in runner.slots:
+        table.add_row(
+            Text(slot.name, "cyan"),
+            f"[{', '.join(map(str, placed.shape))}]",
+            placed.dtype,
+            placed.device,
+            f"{placed.bytes:,}",
+            tail_in_words(slot, settings),
+            ", ".join(runner.binding(slot)),
+        )
+    return table
+
+
+def tail_in_words(slot: PlannedSlot, settings: Settings) -> str:
+    """The fill of padded rows, by modes where they differ; `-` where nothing is filled."""
+    if slot.row_axis is None:
+        return "-"
+    rules = [(_fill(rule, settings), rule.modes) for rule in tail_rules(slot)]
+    fills = list(dict.fromkeys(fill for fill, _ in rules))
+    if len(fills) == 1:
+        return fills[0]
+    return "; ".join(f"{fill} in {', '.join(modes)}" for fill, modes in rules)
+
+
+def _fill(rule: TailRule, settings: Settings) -> str:
+    if rule.fill is None:
+        return "-"
+    value = settings.value(rule.fill)
+    return spell(rule.fill) if value is None else shown(value)
+
+
+def total_of(bill: tuple[SizedRunner, ...]) -> Mapping[DeviceRole, int]:
+    """The bytes of all runners by device."""
+    total: Counter[DeviceRole] = Counter()
+    for runner in bill:
+        total.update(runner.bytes)
+    return total
+
+
+def _in_words(sizes: Mapping[DeviceRole, int]) -> str:
+    parts = [f"{size:,} bytes on the {device} device" for device, size in sizes.items()]
+    return ", ".join(parts) or "nothing"
+
+
+def document(settings: Settings, bill: tuple[SizedRunner, ...]) -> Json:
+    """What `--json` writes."""
+    return {
+        "engine": settings.resolved.spec.engine,
+        "configuration": settings.parameters(),
+        "runners": [_record(runner, settings) for runner in bill],
+        "bytes": dict(total_of(bill)),
+    }
+
+
+def _record(runner: SizedRunner, settings: Settings) -> Json:
+    capacities: list[Json] = [
+        {"target": each.target, "value": each.value, "binding": list(each.binding)}
+        for each in runner.capacities
+    ]
+    slots: list[Json] = [
+        {
+            "slot": slot.name,
+            "shape": list(placed.shape),
+            "dtype": placed.dtype,
+            "device": placed.device,
+            "offset": placed.offset,
+            "bytes": placed.bytes,
+            "tail": tail_in_words(slot, settings),
+            "binding": list(runner.binding(slot)),
+        }
+        for slot, placed in runner.slots
+    ]
+    return {
+        "runner": runner.runner.name,
+        "capacities": capacities,
+        "slots": slots,
+        "bytes": dict(runner.bytes),
+    }

@@ -1,0 +1,72 @@
+"""What `RUNNER.AXIS` and `RUNNER.SLOT` mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ullage.analysis import Analysis
+from ullage.bound.problem import RunnerProblem
+from ullage.commands.reporting import UsageError
+from ullage.diagnostics.diagnostic import did_you_mean
+from ullage.plan.model import PlannedRunner, PlannedSlot
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSubject:
+    """An axis, or a dimension of a slot that has a capacity of its own."""
+
+    runner: RunnerProblem
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSubject:
+    """A slot of one runner."""
+
+    runner: PlannedRunner
+    slot: PlannedSlot
+
+
+Subject = TargetSubject | SlotSubject
+
+
+def subject_of(analysis: Analysis, text: str) -> Subject:
+    """The axis or slot that `text` names. Raises UsageError with what would be a name."""
+    runner_name, dot, name = text.partition(".")
+    if not dot:
+        example = analysis.problem.runners[0]
+        raise UsageError(
+            f"'{text}' names no axis or slot: write RUNNER.AXIS or RUNNER.SLOT, such as "
+            f"{example.name}.{example.targets[0]}"
+        )
+    runner = _runner(analysis, runner_name)
+    if name in runner.targets:
+        return TargetSubject(runner, name)
+    planned = next(each for each in analysis.plan.runners if each.name == runner.name)
+    slots = {slot.name: slot for slot in planned.slots}
+    if name not in slots:
+        known = dict.fromkeys((*runner.targets, *slots))
+        raise UsageError(_unknown(f"{runner.name} has no axis or slot '{name}'", name, known))
+    return SlotSubject(planned, slots[name])
+
+
+def _runner(analysis: Analysis, name: str) -> RunnerProblem:
+    """A runner by its full name, or by its own where only one worker has it."""
+    runners = {runner.name: runner for runner in analysis.problem.runners}
+    if name in runners:
+        return runners[name]
+    of_workers = [runner for runner in runners.values() if runner.runner == name]
+    if len(of_workers) == 1:
+        return of_workers[0]
+    if of_workers:
+        names = " or ".join(runner.name for runner in of_workers)
+        raise UsageError(f"several workers have a runner '{name}': write {names}")
+    known = dict.fromkeys((*runners, *(runner.runner for runner in runners.values())))
+    raise UsageError(_unknown(f"there is no runner '{name}'", name, known))
+
+
+def _unknown(message: str, name: str, known: Iterable[str]) -> str:
+    candidates = list(known)
+    hint = did_you_mean(name, candidates) or f"there are {', '.join(candidates)}"
+    return f"{message}; {hint}"

@@ -1,0 +1,326 @@
+"""The module `config`: enums, and one class with all parameters, definitions and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ullage.bound.problem import Constraint, Definition, Domain, Variable
+from ullage.bound.specialise import for_worker
+from ullage.emit.modules import Module, render
+from ullage.emit.settings import Described, Settings
+from ullage.emit.source import Source, negated, shortened
+from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.expr.kinds import EnumKind, IntKind, ListKind
+from ullage.expr.tree import (
+    TRUE,
+    Binary,
+    Boolean,
+    Call,
+    Enumerant,
+    Expr,
+    Integer,
+    conjunction,
+    free_names,
+    walk,
+)
+from ullage.place import Place
+from ullage.plan.intervals import Intervals
+from ullage.plan.model import Plan
+from ullage.spec.model import Parameter, Spec
+from ullage.spec.order import dependency_order
+
+
+@dataclass(frozen=True, slots=True)
+class EnumView:
+    """One enum: its class, and members with their values."""
+
+    place: str
+    name: str
+    doc: str
+    members: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One parameter as a field; `default` is what stands behind its annotation."""
+
+    place: str
+    name: str
+    annotation: str
+    default: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentView:
+    """One argument of `Config.of`; `fill` are the lines that give it a value if it has none."""
+
+    name: str
+    annotation: str
+    default: str
+    kind: str
+    place: str
+    fill: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """One check of `validate`, made only `if` the condition holds."""
+
+    condition: str
+    call: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyView:
+    """One definition."""
+
+    place: str
+    name: str
+    annotation: str
+    doc: str
+    unless: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEmitter:
+    """Writes the configuration of one engine."""
+
+    spec: Spec
+    domain: Domain
+    plan: Plan
+    settings: Settings
+
+    def module(self) -> Module:
+        """The module `config`."""
+        body = render(
+            "config.py.j2",
+            enums=[self._enum(parameter, name) for parameter, name in self.settings.enums],
+            doc=docstring(
+                (
+                    sentence(f"What the server arguments of {self.spec.engine} resolve to"),
+                    "Legal if `validate` accepts it, which is what every capacity was proved for. "
+                    "A parameter that has no meaning in a configuration is None.",
+                )
+            ),
+            fields=[self._field(each) for each in self.domain.variables],
+            arguments=[self._argument(each) for each in self.domain.variables],
+            spec_place=literal(self.spec.place.short),
+            checks=tuple(self._checks()),
+            properties=[self._property(each) for each in self.domain.definitions],
+        )
+        about = (sentence(f"The configuration of {self.spec.engine}"),)
+        return Module("config.py", about, body, {})
+
+    def _enum(self, parameter: Parameter, name: str) -> EnumView:
+        members = tuple((value.upper(), literal(value)) for value in parameter.values)
+        text = parameter.doc or f"values of {parameter.name}"
+        doc = docstring((sentence(text),))
+        return EnumView(comment(parameter.place.short), name, doc, members)
+
+    def _field(self, variable: Variable) -> FieldView:
+        described = self.settings.of(variable.name)
+        optional = " | None" if described.guarded else ""
+        return FieldView(
+            comment(variable.place.short, 4),
+            described.attribute,
+            self.settings.annotation(variable.name) + optional,
+            " = None" if described.guarded else "",
+            docstring((self._about(variable, described),)),
+        )
+
+    def _about(self, variable: Variable, described: Described) -> str:
+        parameter = self.settings.parameter(variable.name)
+        parts = [parameter.doc or parameter.name]
+        if described.worker is not None:
+            parts.append(f"of worker {described.worker}")
+        unit = str(parameter.unit)
+        if parameter.type in ("int", "list") and not parameter.unit.dimensionless:
+            parts.append(f"in {unit}")
+        if variable.low is not None and variable.high is not None and parameter.type != "enum":
+            low, high = (shortened(end, self.settings.spelled) for end in (variable.low, variable.high))
+            parts.append(f"each in [{low}, {high}]" if parameter.type == "list" else f"[{low}, {high}]")
+        if described.guarded:
+            parts.append(f"None unless {shortened(described.guard, self.settings.spelled)}")
+        return sentence("; ".join(parts))
+
+    def _argument(self, variable: Variable) -> ArgumentView:
+        described = self.settings.of(variable.name)
+        annotation = self.settings.annotation(variable.name)
+        parameter = self.settings.parameter(variable.name)
+        default = self._default(parameter, described)
+        kind = self._kind(described)
+        place = literal(variable.place.short)
+        name = described.attribute
+        if default is None and not described.guarded:
+            return ArgumentView(name, annotation, "", kind, place, ())
+        if isinstance(default, Integer | Boolean | Enumerant) and not described.guarded:
+            text = self._local.of(default)
+            return ArgumentView(name, annotation, f" = {text}", kind, place, ())
+        fill = () if default is None else tuple(self._fill(described, default, variable.place))
+        return ArgumentView(name, f"{annotation} | None", " = None", kind, place, fill)
+
+    def _default(self, parameter: Parameter, described: Described) -> Expr | None:
+        if parameter.default is None:
+            return None
+        worker = described.worker or self.spec.workers[0].name
+        return self._over_parameters(
+            for_worker(self.settings.resolved, worker)(parameter.default)
+        )
+
+    def _fill(self, described: Described, default: Expr, place: Place) -> Iterator[str]:
+        """The lines that compute a default where none was given."""
+        conditions = [f"{described.attribute} is None"]
+        if described.guarded:
+            conditions.append(self._bracketed(self._local, self._over_parameters(described.guard)))
+        value = self._value(self._local, default, isinstance(described.kind, ListKind))
+        yield comment(place.short, 8)
+        yield f"if {' and '.join(conditions)}:"
+        yield f"    {described.attribute} = ({value})"
+
+    @property
+    def _local(self) -> Source:
+        """Expressions over the arguments of `Config.of`."""
+
+        def name(each: str) -> str:
+            described = self.settings.of(each)
+            return f"present({described.attribute})" if described.guarded else described.attribute
+
+        return Source(name, self.settings.member)
+
+    def _kind(self, described: Described) -> str:
+        match described.kind:
+            case EnumKind():
+                return self.settings.annotation_of(described.kind)
+            case ListKind():
+                return "tuple"
+            case IntKind():
+                return "int"
+            case _:
+                return "bool"
+
+    def _over_parameters(self, expr: Expr) -> Expr:
+        return self.settings.expanded(expr, self.domain.definitions)
+
+    def _value(self, source: Source, expr: Expr, is_list: bool) -> str:
+        return source.as_tuple(expr) if is_list else source.of(expr)
+
+    def _bracketed(self, source: Source, expr: Expr) -> str:
+        text = source.of(expr)
+        return f"({text})" if " " in text else text
+
+    def _checks(self) -> Iterator[CheckView]:
+        for variable in self._in_order():
+            yield self._check_parameter(variable)
+        for constraint in self.domain.constraints:
+            yield self._check_relation(constraint)
+        for that, reason, place in self.plan.refusals:
+            yield self._check_relation(Constraint(that, reason, place))
+
+    def _in_order(self) -> list[Variable]:
+        """The parameters, each behind those that its guard and its range depend on."""
+        variables = {each.name: each for each in self.domain.variables}
+        uses: Mapping[str, tuple[str, ...]] = {
+            name: tuple(
+                used for used in self._parameters(*self._conditions(each)) if used != name
+            )
+            for name, each in variables.items()
+        }
+        ordered, _ = dependency_order(dict(uses))
+        return [variables[name] for name in ordered if name in variables]
+
+    def _conditions(self, variable: Variable) -> tuple[Expr, ...]:
+        parts = (variable.low, variable.high, variable.guard)
+        return tuple(part for part in parts if part is not None)
+
+    def _parameters(self, *exprs: Expr) -> tuple[str, ...]:
+        """The parameters that expressions depend on, in declared order."""
+        used = frozenset().union(*(free_names(self._over_parameters(each)) for each in exprs))
+        return tuple(each.name for each in self.domain.variables if each.name in used)
+
+    def _check_parameter(self, variable: Variable) -> CheckView:
+        described = self.settings.of(variable.name)
+        attribute, place = f"self.{described.attribute}", literal(variable.place.short)
+        subject = f"{literal(described.attribute)}, {attribute}"
+        match described.kind:
+            case EnumKind(values=values):
+                listed = ", ".join(literal(value) for value in values)
+                call = f"problems.choice({subject}, ({listed},), {place})"
+            case ListKind():
+                call = f"problems.integers({subject}, {self._ends(variable)}, {place})"
+            case IntKind():
+                call = f"problems.integer({subject}, {self._ends(variable)}, {place})"
+            case _:
+                call = f"problems.boolean({subject}, {place})"
+        needed = self._passed(self._parameters(*self._conditions(variable)))
+        if not described.guarded:
+            return CheckView(needed, call, "")
+        guard = self._bracketed(self.settings.source("self"), variable.guard)
+        text = literal(shortened(variable.guard, self.settings.spelled))
+        unset = f"problems.unset({subject}, {text}, {place})"
+        checked = f"{call} if {guard} else {unset}"
+        return CheckView(needed, f"({checked})", "")
+
+    def _ends(self, variable: Variable) -> str:
+        source = self.settings.source("self")
+        return ", ".join(source.of(end) for end in (variable.low, variable.high) if end is not None)
+
+    def _passed(self, parameters: tuple[str, ...]) -> str:
+        if not parameters:
+            return ""
+        names = ", ".join(literal(self.settings.of(each).attribute) for each in parameters)
+        return f"problems.passed({names})"
+
+    def _check_relation(self, constraint: Constraint) -> CheckView:
+        parameters = self._parameters(constraint.that)
+        holds = self.settings.source("self").of(constraint.that)
+        is_total = self._is_total(self._over_parameters(constraint.that))
+        argument = f"({holds})" if is_total else f"problems.defined(lambda: {holds})"
+        attributes = [self.settings.of(each).attribute for each in parameters]
+        values = ", ".join(f"{literal(each)}: self.{each}" for each in attributes)
+        statement = literal(shortened(constraint.that, self.settings.spelled))
+        parts = (argument, statement, literal(constraint.reason), f"{{{values}}}", literal(constraint.place.short))
+        return CheckView(self._passed(parameters), f"problems.constraint({', '.join(parts)})", "")
+
+    def _is_total(self, expr: Expr) -> bool:
+        """Whether ranges alone make sure that the expression has a value."""
+        intervals = Intervals(self.domain)
+        for node in walk(expr):
+            match node:
+                case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+                    low = intervals.of(divisor).low
+                    if low is None or low < 1:
+                        return False
+                case Call("next_in", _):
+                    return False
+                case _:
+                    pass
+        return True
+
+    def _property(self, definition: Definition) -> PropertyView:
+        described = self.settings.of(definition.name)
+        source = self.settings.source("self")
+        own = next(each for each in self.spec.definitions if each.name == described.base)
+        annotation = self.settings.annotation(definition.name)
+        guarded = definition.guard != TRUE
+        text = own.doc or shortened(definition.value, self.settings.spelled)
+        parts = [text] if described.worker is None else [f"{text}; of worker {described.worker}"]
+        if guarded:
+            parts.append(f"None unless {shortened(definition.guard, self.settings.spelled)}")
+        value = self._value(source, definition.value, isinstance(described.kind, ListKind))
+        return PropertyView(
+            comment(definition.place.short, 4),
+            described.attribute,
+            f"{annotation} | None" if guarded else annotation,
+            docstring((sentence("; ".join(parts)),), indent=8),
+            source.of(negated(definition.guard)) if guarded else "",
+            f"({value})",
+        )
+
+
+def all_of(*conditions: Expr) -> Expr:
+    """The conjunction of conditions."""
+    return conjunction(*conditions)

@@ -1,0 +1,163 @@
+"""Putting modules together: header, imports of what the body uses, and the body."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import jinja2
+
+from ullage.emit.text import comment, docstring
+
+GENERATED_CODE_VERSION: Final = 1
+"""Which version of the runtime's interface generated code is written for."""
+
+STANDARD: Final[Mapping[str, str]] = {
+    "AbstractContextManager": "contextlib",
+    "Enum": "enum",
+    "Final": "typing",
+    "Generic": "typing",
+    "IntEnum": "enum",
+    "Iterable": "collections.abc",
+    "Mapping": "collections.abc",
+    "Protocol": "typing",
+    "StrEnum": "enum",
+    "TypeVar": "typing",
+    "cached_property": "functools",
+    "dataclass": "dataclasses",
+    "nullcontext": "contextlib",
+}
+THIRD_PARTY: Final[Mapping[str, str]] = {"Tensor": "torch", "torch": "", "st": "hypothesis"}
+RUNTIME: Final[Mapping[str, str]] = {
+    "Arena": "arena",
+    "Argument": "arguments",
+    "BatchError": "errors",
+    "ConfigurationError": "errors",
+    "ConfigurationProblem": "errors",
+    "DebugOptions": "debug",
+    "Problems": "configuration",
+    "Ranks": "ranks",
+    "SingleRank": "ranks",
+    "SlotShape": "arena",
+    "ViewCache": "views",
+    "align_up": "integers",
+    "argument_values": "arguments",
+    "as_live": "live",
+    "cdiv": "integers",
+    "check_extent": "checks",
+    "check_member": "checks",
+    "check_range": "checks",
+    "check_relation": "checks",
+    "check_source": "checks",
+    "check_values": "checks",
+    "cut_to_live": "outputs",
+    "fill_tail": "loader",
+    "is_in_place": "storage",
+    "live_extent": "checks",
+    "load_block": "loader",
+    "load_rows": "loader",
+    "map_tensors": "outputs",
+    "next_in": "integers",
+    "padded_view": "storage",
+    "poison": "debug",
+    "poison_around": "debug",
+    "present": "configuration",
+    "require_generated_code_version": "version",
+    "require_same_outputs": "debug",
+    "require_unpoisoned": "debug",
+    "unknown_mode": "checks",
+    "write_scalar": "loader",
+}
+IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
+"""Names that generated modules import, and that nothing of a spec may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module to write: what it is about, and its definitions as text.
+
+    `siblings` says which module of the package defines a name that the body may use.
+    """
+
+    path: str
+    about: tuple[str, ...]
+    body: str
+    siblings: Mapping[str, str]
+    checks_version: bool = True
+
+
+def assembled(module: Module, header: Iterable[str]) -> str:
+    """The text of a module, not formatted yet."""
+    body = module.body
+    if module.checks_version:
+        check = f"require_generated_code_version({GENERATED_CODE_VERSION}, __name__)"
+        body = f"{check}\n\n{body}"
+    return render(
+        "module.py.j2",
+        header="\n".join(comment(line) for line in header),
+        about=docstring(module.about, indent=0),
+        imports=imports_of(body, module.siblings),
+        body=body,
+    )
+
+
+def imports_of(body: str, siblings: Mapping[str, str]) -> str:
+    """The imports that the names in `body` need, in the order of isort."""
+    tree = ast.parse(body)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used -= {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    sections = (
+        {name: module for name, module in STANDARD.items() if name in used},
+        {name: module for name, module in THIRD_PARTY.items() if name in used},
+        {name: f"ullage_runtime.{module}" for name, module in RUNTIME.items() if name in used},
+        {name: f".{module}" for name, module in siblings.items() if name in used},
+    )
+    blocks = ["from __future__ import annotations", *(_section(each) for each in sections)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _section(modules: Mapping[str, str]) -> str:
+    plain = sorted(name for name, module in modules.items() if not module)
+    lines = [f"import {name}" for name in plain]
+    if modules.get("st") == "hypothesis":
+        modules = {name: module for name, module in modules.items() if name != "st"}
+        aliased = ["from hypothesis import strategies as st"]
+    else:
+        aliased = []
+    by_module: dict[str, list[str]] = {}
+    for name, module in modules.items():
+        if module:
+            by_module.setdefault(module, []).append(name)
+    found = [
+        f"from {module} import {', '.join(sorted(names, key=_member_order))}"
+        for module, names in sorted(by_module.items())
+    ]
+    return "\n".join([*lines, *aliased, *found])
+
+
+def _member_order(name: str) -> tuple[int, list[str | int], str]:
+    """Constants, then classes, then the rest, each in natural order."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return kind, natural, name
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("ullage.emit", "templates"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def render(template: str, **values: object) -> str:
+    """A template filled in. Raises jinja2.UndefinedError for a value that is missing."""
+    return _environment().get_template(template).render(**values)

@@ -1,0 +1,138 @@
+"""How generated code speaks of the configuration: attributes, enums and absent values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ullage.bound.problem import Definition, Variable
+from ullage.bound.specialise import worker_name
+from ullage.emit.modules import IMPORTED
+from ullage.emit.names import ClassNames, Names
+from ullage.emit.source import Source
+from ullage.expr.kinds import EnumKind, Kind, ListKind
+from ullage.expr.tree import TRUE, Enumerant, Expr, substitute
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Parameter
+
+RESERVED_ATTRIBUTES = ("cls", "config", "from_arguments", "of", "self", "validate", *IMPORTED)
+"""What `Config` has or uses besides parameters and definitions."""
+
+RESERVED_CLASSES = ("Config", "Worker", *IMPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A parameter or definition of one worker, or of all: what it is called and what it holds."""
+
+    name: str
+    attribute: str
+    base: str
+    worker: str | None
+    kind: Kind
+    guard: Expr
+
+    @property
+    def guarded(self) -> bool:
+        """Whether it has no value in some legal configuration."""
+        return self.guard != TRUE
+
+
+class Settings:
+    """The parameters and definitions of an engine as `Config` holds them."""
+
+    def __init__(
+        self,
+        resolved: ResolvedSpec,
+        variables: tuple[Variable, ...],
+        definitions: tuple[Definition, ...],
+    ) -> None:
+        self.resolved = resolved
+        origins = dict(_origins(resolved))
+        names = Names((each.name for each in (*variables, *definitions)), RESERVED_ATTRIBUTES)
+        self._described: Mapping[str, Described] = {
+            each.name: Described(
+                each.name,
+                names.of(each.name),
+                *origins[each.name],
+                resolved.kinds[origins[each.name][0]],
+                each.guard,
+            )
+            for each in (*variables, *definitions)
+        }
+        classes = ClassNames(RESERVED_CLASSES)
+        self._enums: Mapping[str, str] = {
+            parameter.name: classes.new(parameter.name)
+            for parameter in resolved.spec.parameters
+            if parameter.type == "enum"
+        }
+
+    def of(self, name: str) -> Described:
+        """A parameter or definition, by the name it has for its worker."""
+        return self._described[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._described
+
+    def parameter(self, name: str) -> Parameter:
+        """The spec's parameter behind a name."""
+        base = self._described[name].base
+        return next(each for each in self.resolved.spec.parameters if each.name == base)
+
+    @property
+    def enums(self) -> Iterator[tuple[Parameter, str]]:
+        """Each enum parameter with the class of its values."""
+        for parameter in self.resolved.spec.parameters:
+            if parameter.type == "enum":
+                yield parameter, self._enums[parameter.name]
+
+    def enum_class(self, parameter: str) -> str:
+        """The class of an enum parameter's values."""
+        return self._enums[parameter]
+
+    def member(self, value: Enumerant) -> str:
+        """A value of an enum, such as `SpeculativeAlgorithm.EAGLE`."""
+        return f"{self._enums[value.enum]}.{value.value.upper()}"
+
+    def annotation(self, name: str) -> str:
+        """The type of a value that is there."""
+        return self.annotation_of(self._described[name].kind)
+
+    def annotation_of(self, kind: Kind) -> str:
+        """The type of a value of some kind."""
+        if isinstance(kind, EnumKind):
+            return self._enums[kind.name]
+        if isinstance(kind, ListKind):
+            return "tuple[int, ...]"
+        return "int" if kind.__class__.__name__ == "IntKind" else "bool"
+
+    def source(self, owner: str) -> Source:
+        """Writes expressions over the attributes of `owner`, a `Config`."""
+
+        def name(each: str) -> str:
+            described = self._described[each]
+            attribute = f"{owner}.{described.attribute}"
+            return f"present({attribute})" if described.guarded else attribute
+
+        return Source(name, self.member)
+
+    def expanded(self, expr: Expr, definitions: tuple[Definition, ...]) -> Expr:
+        """`expr` with every definition written out, so that only parameters are left."""
+        for definition in reversed(definitions):
+            expr = substitute(expr, {definition.name: definition.value})
+        return expr
+
+    def spelled(self, name: str) -> str:
+        """How messages call a parameter or definition."""
+        return self._described[name].attribute if name in self._described else name
+
+
+def _origins(resolved: ResolvedSpec) -> Iterator[tuple[str, tuple[str, str | None]]]:
+    """Each name of the specialised domain, with the spec's own name and the worker."""
+    named = (*resolved.spec.parameters, *resolved.spec.definitions)
+    for each in named:
+        if each.name not in resolved.worker_dependent:
+            yield each.name, (each.name, None)
+            continue
+        for worker in resolved.spec.workers:
+            yield worker_name(each.name, worker.name), (each.name, worker.name)

@@ -1,0 +1,85 @@
+"""Text from specs as it may stand in generated Python: comments, docstrings and literals.
+
+Whatever an author wrote, nothing here can end a comment, a docstring or a string early.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+WIDTH = 100
+"""The longest line of generated code."""
+
+LITERAL_WIDTH = 72
+"""The longest piece of a string literal, which leaves room for its indentation."""
+
+_ASCII = str.maketrans({"×": "x", "–": "-", "‐": "-", "−": "-", "‘": "'", "’": "'", "´": "'"})
+_KEPT = frozenset("…≤≥→·—“”°µ²³")
+
+
+def plain(text: str) -> str:
+    """One line in which every character is what it looks like; others are written as escapes."""
+    return "".join(map(_plain, " ".join(text.split()).translate(_ASCII)))
+
+
+def _plain(character: str) -> str:
+    is_letter = "\u00c0" <= character <= "\u00ff" and character != "\u00f7"
+    is_ideograph = "\u4e00" <= character <= "\u9fff"
+    if " " <= character <= "~" or character in _KEPT or is_letter or is_ideograph:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def literal(text: str) -> str:
+    """The text as a string literal; a long one in several pieces that stand side by side."""
+    return " ".join(ascii(piece) for piece in _pieces(text) or [""])
+
+
+def _pieces(text: str) -> list[str]:
+    wrapper = textwrap.TextWrapper(
+        LITERAL_WIDTH,
+        expand_tabs=False,
+        replace_whitespace=False,
+        drop_whitespace=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.wrap(text)
+
+
+def comment(text: str, indent: int = 0) -> str:
+    """The text as comment lines, without indentation of the first."""
+    width = max(WIDTH - indent - 2, 20)
+    lines = textwrap.wrap(plain(text), width, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * indent).join(f"# {line}" for line in lines or [""])
+
+
+def docstring(paragraphs: Iterable[str], indent: int = 4) -> str:
+    """A docstring of these paragraphs, each wrapped, without indentation of the first line."""
+    texts = [_in_docstring(sentence) for each in paragraphs if (sentence := plain(each))]
+    margin = " " * indent
+    wrapped = [
+        textwrap.wrap(
+            text,
+            WIDTH - indent - (3 if position == 0 else 0),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for position, text in enumerate(texts)
+    ]
+    if len(texts) == 1 and len(texts[0]) <= WIDTH - indent - 6:
+        return f'"""{texts[0]}"""'
+    body = f"\n\n{margin}".join(f"\n{margin}".join(lines) for lines in wrapped)
+    return f'"""{body}\n{margin}"""'
+
+
+def _in_docstring(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', "'")
+
+
+def sentence(text: str) -> str:
+    """The text as the first sentence of a docstring: a capital in front, a full stop behind."""
+    cleaned = plain(text)
+    if not cleaned:
+        return ""
+    return cleaned[0].upper() + cleaned[1:] + ("" if cleaned[-1] in ".!?:" else ".")

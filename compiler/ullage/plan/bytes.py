@@ -1,0 +1,69 @@
+"""A plan's shapes, offsets and bytes for one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
+from ullage.plan.model import ALIGNMENT, PlannedRunner, PlannedSlot
+from ullage.spec.model import BYTES_OF_DTYPE, DeviceRole, Dtype
+
+Values = Mapping[str, int | bool | Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedSlot:
+    """One slot of one runner: `offset` counts bytes from the start of its device's arena."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Dtype
+    device: DeviceRole
+    offset: int
+    bytes: int
+
+    @property
+    def end(self) -> int:
+        """The first byte behind the slot."""
+        return self.offset + self.bytes
+
+
+def layout_for(runner: PlannedRunner, values: Values) -> tuple[PlacedSlot, ...]:
+    """The runner's slots one behind the other by device; none where the runner does not exist.
+
+    `values` is a whole configuration with its definitions, as `complete` answers it. Raises
+    EvaluationError if it lacks a name that a shape needs, ValueError for a negative extent.
+    """
+    if not evaluate_boolean(runner.guard, values):
+        return ()
+    ends: dict[DeviceRole, int] = {}
+    placed: list[PlacedSlot] = []
+    for slot in runner.slots:
+        if evaluate_boolean(slot.guard, values):
+            found = _placed(slot, values, ends.get(slot.device, 0))
+            ends[slot.device] = found.end
+            placed.append(found)
+    return tuple(placed)
+
+
+def bytes_by_device(slots: Iterable[PlacedSlot]) -> Mapping[DeviceRole, int]:
+    """How large each device's arena is, alignment included."""
+    sizes: dict[DeviceRole, int] = {}
+    for slot in slots:
+        sizes[slot.device] = max(sizes.get(slot.device, 0), _aligned(slot.end))
+    return sizes
+
+
+def _placed(slot: PlannedSlot, values: Values, end: int) -> PlacedSlot:
+    shape = tuple(evaluate_integer(each.capacity, values) for each in slot.dimensions)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"slot '{slot.name}' has the shape {shape}")
+    dtype = slot.dtype if slot.device == "compute" else slot.host_dtype
+    size = prod(shape) * BYTES_OF_DTYPE[dtype]
+    return PlacedSlot(slot.name, shape, dtype, slot.device, _aligned(end), size)
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
