@@ -52,7 +52,7 @@ def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
     problem = specialise(resolved, collector)
     progress("checking divisors and guards")
     solver = Solver(problem.domain)
-    check_problem(problem, solver, collector)
+    check_problem(resolved, problem, solver, collector)
     collector.raise_if_errors()
     capacities = derive(problem, oracle_for(problem, solver), collector, progress)
     collector.raise_if_errors()

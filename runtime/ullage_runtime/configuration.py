@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard, TypeVar
 
 from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
+
+T = TypeVar("T")
+
+
+def present(value: T | None) -> T:
+    """A value of a parameter whose guard holds here, so that it is there. ValueError if not."""
+    if value is None:
+        raise ValueError("A parameter is used that has no meaning in this configuration.")
+    return value
+
+
+def default_value(parameter: str, compute: Callable[[], T], place: str) -> T:
+    """The default of `parameter`. ConfigurationError if the other arguments leave it undefined."""
+    try:
+        return compute()
+    except (ArithmeticError, ValueError) as error:
+        expected = f"its default cannot be computed from the other arguments: {error}"
+        problem = ConfigurationProblem("U701", parameter, None, expected, place)
+        raise ConfigurationError((problem,)) from None
 
 
 class Problems:
@@ -17,6 +36,7 @@ class Problems:
 
     def __init__(self) -> None:
         self._found: list[ConfigurationProblem] = []
+        self._undefined: list[ConfigurationProblem] = []
 
     @property
     def found(self) -> tuple[ConfigurationProblem, ...]:
@@ -64,8 +84,25 @@ class Problems:
         given = ", ".join(f"{name} = {value!r}" for name, value in values.items())
         return self._add("U702", statement, given, reason, place)
 
+    def passed(self, *parameters: str) -> bool:
+        """Whether none of these parameters was found to be wrong."""
+        return not any(each.parameter in parameters for each in self._found)
+
+    def attempt(self, check: Callable[[], bool]) -> None:
+        """Make a check whose expressions are only known to have values in legal configurations.
+
+        Where they have none, something else is wrong, which is what will be reported.
+        """
+        try:
+            check()
+        except (ArithmeticError, ValueError) as error:
+            self._undefined.append(
+                ConfigurationProblem("U702", "a check", "", f"it has no value: {error}", "specs")
+            )
+
     def raise_if_any(self) -> None:
         """Raise ConfigurationError with every problem, if there is one."""
+        self._found = self._found or self._undefined
         if self._found:
             raise ConfigurationError(self._found)
 

@@ -38,7 +38,8 @@ def compose(
     resolved: ResolvedSpec, mode: Mode, runner: Runner, rewrite: ForWorker, exists: Expr
 ) -> ModeProblem:
     """`mode` as `runner` loads it on one worker; `exists` is where that worker does."""
-    composer = _Composer(resolved, rewrite)
+    unfold = serving_definitions(resolved)
+    composer = _Composer(resolved, lambda each: rewrite(substitute(each, unfold)))
     guard = fold(conjunction(rewrite(mode.when), exists))
     axes, stages = composer.pipeline(mode, None)
     live_values = composer.live_of(mode)
@@ -47,7 +48,7 @@ def compose(
         for position, dimension in enumerate(slot.shape):
             if not needs_own_capacity(resolved, dimension):
                 continue
-            value = substitute(rewrite(dimension), {**live_values, **axes})
+            value = substitute(composer.rewrite(dimension), {**live_values, **axes})
             extents[f"{slot.name}.{position}"] = fold(composer.totals_of(mode).sum_free(value))
     return ModeProblem(
         mode.name,
@@ -57,7 +58,19 @@ def compose(
         extents,
         tuple(stages),
         mode.place,
+        _before_padding(resolved, stages),
     )
+
+
+def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:
+    """The axes after the leading transforms whose result the sources hold."""
+    in_batch = {each.name for each in resolved.spec.transforms if each.in_batch}
+    axes = stages[0].extents
+    for stage in stages[1:]:
+        if stage.transform not in in_batch:
+            break
+        axes = stage.extents
+    return dict(axes)
 
 
 def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slot]:
@@ -74,10 +87,22 @@ def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
     """Whether a dimension follows neither from parameters alone nor from a single axis."""
     axes = {axis.name for axis in resolved.spec.axes}
     known = axes | set(resolved.kinds) | {"worker"}
-    names = free_names(dimension)
+    names = free_names(substitute(dimension, serving_definitions(resolved)))
+    if names & {each.name for each in resolved.spec.parameters if each.varies is not None}:
+        return True
     if not names <= known or any(isinstance(part, Over) for part in walk(dimension)):
         return True
     return bool(names & axes) and not (isinstance(dimension, Name) and dimension.name in axes)
+
+
+def serving_definitions(resolved: ResolvedSpec) -> dict[str, Expr]:
+    """The definitions that change while serving, each written out down to parameters."""
+    varying = {each.name for each in resolved.spec.parameters if each.varies is not None}
+    found: dict[str, Expr] = {}
+    for definition in resolved.spec.definitions:
+        if free_names(definition.value) & (varying | found.keys()):
+            found[definition.name] = substitute(definition.value, found)
+    return found
 
 
 @dataclass
@@ -119,7 +144,9 @@ class _Composer:
         suffix = f"@{origin}" if origin else ""
         named: Axes = {each.name: Name(each.name + suffix) for each in mode.live}
         for parameter in self._varying(mode):
-            named[parameter.name] = self._serving(parameter, suffix, guard, origin)
+            configured = self.rewrite(Name(parameter.name))
+            name = configured.name if isinstance(configured, Name) else parameter.name
+            named[name] = self._serving(parameter, suffix, guard, origin)
         self.values[(mode.name, origin)] = named
         totals = Totals(suffix, guard)
         self.totals[(mode.name, origin)] = totals
@@ -149,7 +176,8 @@ class _Composer:
             *mode.where,
             *(dimension for slot in self.resolved.spec.slots for dimension in slot.shape),
         ]
-        used = frozenset().union(*(free_names(expression) for expression in expressions))
+        unfold = serving_definitions(self.resolved)
+        used = frozenset().union(*(free_names(substitute(each, unfold)) for each in expressions))
         return [
             each
             for each in self.resolved.spec.parameters

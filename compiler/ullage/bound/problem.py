@@ -87,7 +87,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class ModeProblem:
-    """One mode of one runner and worker: legal live batches, and the extents that they load."""
+    """One mode of one runner and worker: legal live batches, and the extents that they load.
+
+    `live_extents` are the rows that the sources bring: the axes before anything pads.
+    """
 
     name: str
     guard: Expr
@@ -96,6 +99,7 @@ class ModeProblem:
     extents: Mapping[str, Expr]
     stages: tuple[Stage, ...]
     place: Place
+    live_extents: Mapping[str, Expr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _OPERATORS: Final = (
 def broken(formula: str, width: int) -> list[str]:
     """The lines of `formula`, at most `width` wide where its names allow; blanks aside it stays.
 
-    >>> broken("min(rows, 8) if sync else rows * tokens_per_request", 30)
+    >>> broken("min(rows, 8) if sync else rows * tokens_per_request", 34)
     ['min(rows, 8)', '  if sync', '  else rows * tokens_per_request']
     """
     if len(formula) <= width:

@@ -15,11 +15,15 @@ Plain = int | bool | str | Sequence["int | str"] | Mapping[str, "Plain"]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One value as it was given: a text means what its parameter's type makes of it."""
+    """One value as it was given: a text means what its parameter's type makes of it.
+
+    `key` is the name as it was spelled, which stands at `key_place`.
+    """
 
     value: int | bool | str | tuple[Given, ...] | Mapping[str, Given]
     place: Place
     key: str = ""
+    key_place: Place = ARGUMENTS
 
     @property
     def shown(self) -> str:

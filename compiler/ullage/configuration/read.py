@@ -63,26 +63,27 @@ def _is_absent(node: Node) -> bool:
 
 def _add(known: dict[str, Given], entry: Entry, collector: Collector) -> None:
     name = parameter_name(entry.key.text)
-    value = _given(entry.key.text, entry.value, collector)
+    value = _given(entry.key, entry.value, collector)
     if name in known:
         message = f"'{name}' is given twice, as '{known[name].key}' and as '{entry.key.text}'"
-        related = ((known[name].place, "first here"),)
+        related = ((known[name].key_place, "first here"),)
         collector.error("U701", message, entry.key.place, related=related)
     elif value is not None:
         known[name] = value
 
 
-def _given(key: str, node: Node, collector: Collector) -> Given | None:
+def _given(key: Scalar, node: Node, collector: Collector) -> Given | None:
     """A node as a value; its parameter decides what a text means."""
     if isinstance(node, Scalar):
         if node.text or node.quoted:
-            return Given(node.text, node.place, key)
-        message = f"'{key}' has no value, found {kind_of(node)}"
+            return Given(node.text, node.place, key.text, key.place)
+        message = f"'{key.text}' has no value, found {kind_of(node)}"
         collector.error("U701", message, node.place)
         return None
     if isinstance(node, Sequence):
         items = (_given(key, item, collector) for item in node.items)
-        return Given(tuple(item for item in items if item is not None), node.place, key)
-    entries = ((entry, _given(entry.key.text, entry.value, collector)) for entry in node.entries)
+        found = tuple(item for item in items if item is not None)
+        return Given(found, node.place, key.text, key.place)
+    entries = ((entry, _given(entry.key, entry.value, collector)) for entry in node.entries)
     values = {parameter_name(entry.key.text): value for entry, value in entries if value}
-    return Given(values, node.place, key)
+    return Given(values, node.place, key.text, key.place)

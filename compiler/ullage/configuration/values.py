@@ -102,7 +102,7 @@ def _distribute(
                 else:
                     message = f"there is no worker '{worker}', for which '{name}' is given"
                     hint = did_you_mean(worker, workers) or f"workers: {', '.join(workers)}"
-                    collector.error(UNKNOWN_PARAMETER, message, own.place, hint=hint)
+                    collector.error(UNKNOWN_PARAMETER, message, own.key_place, hint=hint)
         else:
             for worker in workers:
                 offers.setdefault(worker_name(name, worker), _Offer(value, shared=True))
@@ -116,12 +116,12 @@ def _report_unknown(
     name = parameter_name(key)
     if name in {each.name for each in resolved.spec.definitions}:
         message = f"'{name}' follows from other parameters, it cannot be given"
-        collector.error(UNKNOWN_PARAMETER, message, value.place)
+        collector.error(UNKNOWN_PARAMETER, message, value.key_place)
         return
     message = f"'{resolved.spec.engine}' has no parameter '{spelled}'"
     names = (spelled_like(spelled, each) for each in known)
     hint = did_you_mean(spelled, names)
-    collector.error(UNKNOWN_PARAMETER, message, value.place, hint=hint)
+    collector.error(UNKNOWN_PARAMETER, message, value.key_place, hint=hint)
 
 
 @dataclass

@@ -20,7 +20,6 @@ from ullage.expr.tree import (
     Enumerant,
     Expr,
     Integer,
-    conjunction,
     free_names,
     walk,
 )
@@ -66,9 +65,10 @@ class ArgumentView:
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """One check of `validate`, made only `if` the condition holds."""
+    """One check of `validate`, made where the condition holds; `otherwise` where the guard fails."""
 
     condition: str
+    guard: str
     call: str
     otherwise: str
 
@@ -177,6 +177,9 @@ class ConfigEmitter:
         if described.guarded:
             conditions.append(self._bracketed(self._local, self._over_parameters(described.guard)))
         value = self._value(self._local, default, isinstance(described.kind, ListKind))
+        if not self._is_total(default):
+            name, where = literal(described.attribute), literal(place.short)
+            value = f"default_value({name}, lambda: {value}, {where})"
         yield comment(place.short, 8)
         yield f"if {' and '.join(conditions)}:"
         yield f"    {described.attribute} = ({value})"
@@ -216,7 +219,8 @@ class ConfigEmitter:
         for variable in self._in_order():
             yield self._check_parameter(variable)
         for constraint in self.domain.constraints:
-            yield self._check_relation(constraint)
+            if constraint.that != TRUE:
+                yield self._check_relation(constraint)
         for that, reason, place in self.plan.refusals:
             yield self._check_relation(Constraint(that, reason, place))
 
@@ -256,13 +260,15 @@ class ConfigEmitter:
             case _:
                 call = f"problems.boolean({subject}, {place})"
         needed = self._passed(self._parameters(*self._conditions(variable)))
+        is_total = all(self._is_total(self._over_parameters(part)) for part in self._conditions(variable))
         if not described.guarded:
-            return CheckView(needed, call, "")
+            return CheckView(needed, "", call if is_total else f"problems.attempt(lambda: {call})", "")
         guard = self._bracketed(self.settings.source("self"), variable.guard)
         text = literal(shortened(variable.guard, self.settings.spelled))
         unset = f"problems.unset({subject}, {text}, {place})"
-        checked = f"{call} if {guard} else {unset}"
-        return CheckView(needed, f"({checked})", "")
+        if is_total:
+            return CheckView(needed, guard, call, unset)
+        return CheckView(needed, "", f"problems.attempt(lambda: {call} if {guard} else {unset})", "")
 
     def _ends(self, variable: Variable) -> str:
         source = self.settings.source("self")
@@ -278,12 +284,13 @@ class ConfigEmitter:
         parameters = self._parameters(constraint.that)
         holds = self.settings.source("self").of(constraint.that)
         is_total = self._is_total(self._over_parameters(constraint.that))
-        argument = f"({holds})" if is_total else f"problems.defined(lambda: {holds})"
         attributes = [self.settings.of(each).attribute for each in parameters]
         values = ", ".join(f"{literal(each)}: self.{each}" for each in attributes)
         statement = literal(shortened(constraint.that, self.settings.spelled))
-        parts = (argument, statement, literal(constraint.reason), f"{{{values}}}", literal(constraint.place.short))
-        return CheckView(self._passed(parameters), f"problems.constraint({', '.join(parts)})", "")
+        reason, place = literal(constraint.reason), literal(constraint.place.short)
+        call = f"problems.constraint({holds}, {statement}, {reason}, {{{values}}}, {place})"
+        whole = call if is_total else f"problems.attempt(lambda: {call})"
+        return CheckView(self._passed(parameters), "", whole, "")
 
     def _is_total(self, expr: Expr) -> bool:
         """Whether ranges alone make sure that the expression has a value."""
@@ -306,7 +313,7 @@ class ConfigEmitter:
         own = next(each for each in self.spec.definitions if each.name == described.base)
         annotation = self.settings.annotation(definition.name)
         guarded = definition.guard != TRUE
-        text = own.doc or shortened(definition.value, self.settings.spelled)
+        text = own.doc or f"`{shortened(definition.value, self.settings.spelled)}`"
         parts = [text] if described.worker is None else [f"{text}; of worker {described.worker}"]
         if guarded:
             parts.append(f"None unless {shortened(definition.guard, self.settings.spelled)}")
@@ -320,7 +327,3 @@ class ConfigEmitter:
             f"({value})",
         )
 
-
-def all_of(*conditions: Expr) -> Expr:
-    """The conjunction of conditions."""
-    return conjunction(*conditions)

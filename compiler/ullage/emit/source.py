@@ -59,12 +59,10 @@ class Source:
         bound = frozenset(node.variable for node in walk(expr) if isinstance(node, Comprehension))
         shaped = _Shaper(self, bound)
         readable = transform(expr, shaped.shape)
-        written = replace(self, name=lambda name: shaped.texts.get(name) or self.name(name))
+        name = self.with_names(shaped.texts).name
         if self.over is None:
-            return python_source(readable, name=written.name, enumerant=self.enumerant)
-        return python_source(
-            readable, name=written.name, enumerant=self.enumerant, over=self.over
-        )
+            return python_source(readable, name=name, enumerant=self.enumerant)
+        return python_source(readable, name=name, enumerant=self.enumerant, over=self.over)
 
     def atom(self, expr: Expr) -> str:
         """The source of `expr` where only a name or a bracket may stand."""
@@ -114,11 +112,25 @@ class _Shaper:
                 return Comparison(_MIRRORED[operator], right, left)
             case Logical(junction=junction, operands=operands):
                 joined = self._memberships(junction, operands)
+                if junction == "or" and len(joined) > 1:
+                    joined = [self._bracketed(each) for each in joined]
                 return joined[0] if len(joined) == 1 else Logical(junction, tuple(joined))
             case Not(operand=Comparison() as comparison):
                 return negated(comparison)
             case _:
                 return node
+
+    def _bracketed(self, node: Expr) -> Expr:
+        """A conjunction inside of a disjunction, in brackets that a reader need not imagine."""
+        if not isinstance(node, Logical):
+            return node
+        inner = self.source.with_names(self.texts)
+        return self._held(f"({python_source(node, name=inner.name, enumerant=inner.enumerant)})")
+
+    def _held(self, text: str) -> Name:
+        name = f"text {len(self.texts)}"
+        self.texts[name] = text
+        return Name(name)
 
     def _memberships(self, junction: str, operands: tuple[Expr, ...]) -> list[Expr]:
         operator: ComparisonOperator = "==" if junction == "or" else "!="
@@ -137,9 +149,7 @@ class _Shaper:
         subject = self.source.of(compared[0][0])
         values = ", ".join(self.source.of(value) for _, value in compared)
         word = "in" if operator == "==" else "not in"
-        name = f"membership {len(self.texts)}"
-        self.texts[name] = f"({subject} {word} ({values}))"
-        return Name(name)
+        return self._held(f"({subject} {word} ({values}))")
 
     def _compared(self, node: Expr, operator: ComparisonOperator) -> tuple[Name, Expr] | None:
         """The free name and the constant that `node` compares by `operator`."""

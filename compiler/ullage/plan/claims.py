@@ -46,8 +46,6 @@ class Claims:
         self.intervals = Intervals(solver.domain)
         self._examples = Examples(resolved, solver)
         self._axes = tuple(axis.name for axis in resolved.spec.axes)
-        collective = {each.name for each in resolved.spec.transforms if each.collective}
-        self._collective = frozenset(collective)
 
     def inside(self, value: Expr, bounds: Bounds) -> Expr:
         """The claim that a value lies in a range, without the parts that intervals settle."""
@@ -95,8 +93,7 @@ class Claims:
     ) -> Failure | None:
         """None if the claim holds for every legal batch of the mode, wherever `given` does.
 
-        Live extents are those of any stage of the pipeline before its first collective and before
-        its last transform: what comes there pads, and what stands before may make the rows.
+        Live extents are those of the sources, before anything pads.
         """
         if claim == TRUE or self.solver.proves(claim, given):
             return None
@@ -106,14 +103,10 @@ class Claims:
         if self.solver.proves(claim, (*conditions, *self._extents())):
             return None
         relations = tuple(relation.claim for relation in relations_of(mode))
-        for stage in self._live_stages(mode):
-            values = self._values(stage, mode)
-            exact = fold(substitute(claim, values))
-            known = tuple(fold(substitute(each, values)) for each in self._extents())
-            failure = self.failure(exact, (*conditions, *relations, *known))
-            if failure is not None:
-                return failure
-        return None
+        values = self._values(mode)
+        exact = fold(substitute(claim, values))
+        known = tuple(fold(substitute(each, values)) for each in self._extents())
+        return self.failure(exact, (*conditions, *relations, *known))
 
     def _extents(self) -> tuple[Expr, ...]:
         """What is known of every batch's extents."""
@@ -123,17 +116,8 @@ class Claims:
             for live, padded in pairs
         )
 
-    def _live_stages(self, mode: ModeProblem) -> list[dict[str, Expr]]:
-        found: list[dict[str, Expr]] = []
-        for stage in mode.stages[:-1] or mode.stages:
-            if stage.transform in self._collective:
-                break
-            if dict(stage.extents) not in found:
-                found.append(dict(stage.extents))
-        return found
-
-    def _values(self, live: dict[str, Expr], mode: ModeProblem) -> dict[str, Expr]:
-        values: dict[str, Expr] = {f"live_{axis}": live[axis] for axis in self._axes}
+    def _values(self, mode: ModeProblem) -> dict[str, Expr]:
+        values = {f"live_{axis}": mode.live_extents[axis] for axis in self._axes}
         values.update({f"padded_{axis}": mode.extents[axis] for axis in self._axes})
         return values
 

@@ -49,7 +49,7 @@ class _Planner:
 
     def runner(self, problem: RunnerProblem) -> PlannedRunner:
         runner = next(each for each in self.resolved.spec.runners if each.name == problem.runner)
-        rewrite = rewriter(self.resolved, problem.worker)
+        rewrite = for_worker(self.resolved, problem.worker)
         tails = Tails(
             self.resolved,
             runner,
@@ -113,17 +113,11 @@ class _Planner:
         if target is None:
             return Dimension(extent, extent, None, None)
         formula = self.capacities.of(problem.name, target).formula
-        return Dimension(without_upper(self.resolved, formula), extent, axis, target)
+        return Dimension(formula, extent, axis, target)
 
 
 def _range(values: Range, rewrite: ForWorker) -> Range:
     return Range(rewrite(values.low), rewrite(values.high), values.place)
-
-
-def rewriter(resolved: ResolvedSpec, worker: str) -> ForWorker:
-    """Rewrites an expression for one worker, down to names that a configuration has values of."""
-    rewrite = for_worker(resolved, worker)
-    return lambda expression: without_upper(resolved, rewrite(expression))
 
 
 def without_upper(resolved: ResolvedSpec, expression: Expr) -> Expr:

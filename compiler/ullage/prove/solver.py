@@ -24,6 +24,9 @@ Level = Literal["opaque", "related", "full"]
 
 RLIMIT: Mapping[Level, int] = {"opaque": 100_000, "related": 250_000, "full": 4_000_000}
 
+# z3 would take an interrupt for itself, answer unknown, and let the run go on.
+z3.set_param("ctrl_c", False)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -7,11 +7,12 @@ the guards, constraints and branches under which the expression is reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.problem import Problem
 from ullage.bound.relations import relations_of
+from ullage.bound.specialise import for_worker
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -31,6 +32,8 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.prove.solver import Solver
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.steps import flattened
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +47,22 @@ class Use:
     place: Place
 
 
-def check_problem(problem: Problem, solver: Solver, collector: Collector) -> None:
+def check_problem(
+    resolved: ResolvedSpec, problem: Problem, solver: Solver, collector: Collector
+) -> None:
     """Report every divisor, guarded name and list look-up that can go wrong."""
     seen: set[tuple[Place, str, str]] = set()
-    for use in _uses_of(problem, solver):
+    for use in (*_uses_of(problem, solver), *_uses_of_slots(resolved, problem, solver)):
         key = (use.place, use.code, spell(use.subject))
         if key in seen:
             continue
         verdict = solver.decide(use.claim, use.path)
         if not verdict.proved:
             seen.add(key)
-            _report(use, verdict.model, problem, collector)
+            _report(use, verdict.model, collector)
 
 
-def _report(
-    use: Use, model: dict[str, int] | object | None, problem: Problem, collector: Collector
-) -> None:
+def _report(use: Use, model: Mapping[str, int] | None, collector: Collector) -> None:
     subject, condition = spell(use.subject), spell(use.claim)
     messages = {
         "U306": f"divisor '{subject}' can be below 1",
@@ -69,10 +72,8 @@ def _report(
     collector.error(use.code, messages[use.code], use.place, hint=_example(model))
 
 
-def _example(model: object) -> str | None:
-    if not isinstance(model, dict):
-        return None
-    shown = ", ".join(f"{name} = {value}" for name, value in sorted(model.items())[:8])
+def _example(model: Mapping[str, int] | None) -> str | None:
+    shown = ", ".join(f"{name} = {value}" for name, value in sorted((model or {}).items())[:8])
     return f"for example where {shown}" if shown else None
 
 
@@ -97,6 +98,36 @@ def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
                 yield from walker.uses(live.high, (path,))
             for extent in mode.extents.values():
                 yield from walker.uses(extent, (mode.guard, *relations))
+
+
+def _uses_of_slots(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> Iterator[Use]:
+    """The expressions of slots, readers and steps, as each worker with a runner sees them."""
+    walker = _Walker(solver)
+    for runner in problem.runners:
+        rewrite = for_worker(resolved, runner.worker)
+        for expression, condition in _conditioned(resolved, runner.runner):
+            path = (runner.guard, rewrite(condition))
+            yield from walker.uses(rewrite(expression), path)
+
+
+def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Expr, Expr]]:
+    """Each expression with the `when` of what it belongs to."""
+    runner = next(each for each in resolved.spec.runners if each.name == runner_name)
+    for slot in resolved.spec.slots:
+        if slot.name in runner.slots:
+            ends = (slot.values.low, slot.values.high) if slot.values else ()
+            computed = (slot.compute,) if slot.compute is not None else ()
+            yield slot.when, TRUE
+            yield from ((each, slot.when) for each in (*slot.shape, *ends, *computed))
+    for step in flattened(runner.steps):
+        yield step.when, TRUE
+        yield from ((within.when, step.when) for within in step.within)
+    for reader in resolved.spec.readers:
+        yield reader.when, TRUE
+        for read in reader.reads:
+            ends = (read.range.low, read.range.high) if read.range else ()
+            fill = (read.fill,) if read.fill is not None else ()
+            yield from ((each, reader.when) for each in (*ends, *fill))
 
 
 @dataclass

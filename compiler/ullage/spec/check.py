@@ -9,7 +9,7 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import Kind
 from ullage.expr.tree import Expr
 from ullage.spec.check_audits import resolve_audit
-from ullage.spec.check_modes import check_peers, resolve_mode
+from ullage.spec.check_modes import check_order, check_peers, resolve_mode
 from ullage.spec.check_names import check_distinct, check_references
 from ullage.spec.check_runners import resolve_runner
 from ullage.spec.check_slots import resolve_reader, resolve_slot
@@ -57,6 +57,7 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
     known = resolve_globals(spec, expressions)
     resolved = _resolved(spec, known, expressions)
     check_peers(spec, expressions)
+    check_order(spec, expressions)
     collector.raise_if_errors()
     return ResolvedSpec(resolved, known.kinds, known.worker_dependent)
 

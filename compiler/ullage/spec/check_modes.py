@@ -160,6 +160,25 @@ def _check_arguments(entry: PipelineEntry, transform: Transform, expressions: Ex
             expressions.collector.error(code, message, entry.place, hint=hint, related=related)
 
 
+def check_order(spec: Spec, expressions: Expressions) -> None:
+    """What the sources already hold comes before anything that load pads."""
+    in_batch = {transform.name: transform.in_batch for transform in spec.transforms}
+    for mode in spec.modes:
+        pads: PipelineEntry | None = None
+        for entry in mode.pipeline:
+            if not in_batch.get(entry.transform, True):
+                pads = pads or entry
+            elif pads is not None and entry.transform in in_batch:
+                expressions.collector.error(
+                    problems.CONTRADICTING_KEYS,
+                    f"'{entry.transform}' is in the batch before load, but the pipeline has it "
+                    f"after '{pads.transform}', which pads in load",
+                    entry.place,
+                    hint=f"put '{entry.transform}' first, or drop its 'in_batch'",
+                    related=((pads.place, f"'{pads.transform}' pads here"),),
+                )
+
+
 def check_peers(spec: Spec, expressions: Expressions) -> None:
     """Modes that run in one round take part in the same collectives, in the same order."""
     modes = {mode.name: mode for mode in spec.modes}

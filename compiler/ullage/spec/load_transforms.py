@@ -28,6 +28,7 @@ def _transform(reading: Reading, name: Scalar, fields: Fields, axes: tuple[str, 
         collective=_collective(reading, fields),
         doc=fields.text("doc", default=""),
         place=name.place,
+        in_batch=bool(fields.boolean("in_batch", default=False)),
     )
     if not axes:  # without any axis known, every key may be meant as one
         for entry in fields.node.entries:

@@ -124,6 +124,8 @@ class Transform:
     """Maps the tuple of axes to a new one at once; axes not assigned stay as they are.
 
     `arguments` are given by each pipeline entry; `let` are local names, evaluated in order.
+    `in_batch`: the sources already hold its result when load sees them; what other transforms
+    add are the padded rows that load fills.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Transform:
     collective: Collective | None
     doc: str
     place: Place
+    in_batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)

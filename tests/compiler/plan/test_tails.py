@@ -171,11 +171,12 @@ CONTRADICTIONS: dict[str, Files] = {
     "a fill of live rows is among the values of the slot": tiny(
         SLOTS, ("values: [0, 2^31]", "values: [0, 4096]")
     ),
-    "a fill fits the dtype of the slot": tiny(
-        SLOTS,
-        ("int32, source: batch.lengths, values: [0, 9999]", "bool, source: batch.lengths"),
-    )
-    | {READERS: TINY[READERS].replace("fill: 1", "fill: 2")},
+    "a fill fits the dtype of the slot": {
+        **tiny(READERS, ("fill: 1", "fill: 2")),
+        SLOTS: TINY[SLOTS].replace(
+            "int32, source: batch.lengths, values: [0, 9999]", "bool, source: batch.lengths"
+        ),
+    },
 }
 
 

@@ -19,7 +19,8 @@ from ullage.expr.tree import TRUE, Expr, Integer
 from ullage.place import BUILT_IN, Place
 from ullage.plan.dtypes import holds_all_of, integers_of
 from ullage.plan.intervals import Intervals
-from ullage.spec.model import BYTES_OF_DTYPE
+from ullage.spec.model import Dtype
+from ullage.spec.reading import DTYPES
 
 LENGTHS = "dtype: int32, source: batch.lengths, values: [0, 9999]"
 
@@ -109,13 +110,13 @@ def test_a_guard_narrows_what_must_fit(tmp_path: Path) -> None:
     assert planned(tmp_path, lengths(text, files)).problems == ""
 
 
-@given(st.sampled_from(sorted(BYTES_OF_DTYPE)), st.sampled_from(sorted(BYTES_OF_DTYPE)))
+@given(st.sampled_from(DTYPES), st.sampled_from(DTYPES))
 def test_a_dtype_holds_all_of_another_only_if_its_integers_reach_as_far(
-    dtype: str, other: str
+    dtype: Dtype, other: Dtype
 ) -> None:
-    low, high = integers_of(other)  # type: ignore[arg-type] # drawn from the dtypes
-    least, most = integers_of(dtype)  # type: ignore[arg-type]
-    if holds_all_of(dtype, other):  # type: ignore[arg-type]
+    low, high = integers_of(other)
+    least, most = integers_of(dtype)
+    if holds_all_of(dtype, other):
         assert least <= low
         assert high <= most
 

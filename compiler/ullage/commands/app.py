@@ -1,0 +1,136 @@
+"""The command line: what each command takes. What it does is loaded when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from ullage import __version__
+from ullage.commands.reporting import Exit, Format, guarded
+
+app = typer.Typer(
+    name="ullage",
+    help="Derives, proves and generates the static input buffers of LLM-serving engines.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Specs = Annotated[Path, typer.Argument(metavar="SPECS", help="Folder with the spec files.")]
+Output = Annotated[Format, typer.Option("--format", help="How to write what is found.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+CONFIG_HELP = "YAML or JSON file with parameters by the engine's own names."
+
+
+def _format(output: Format, as_json: bool) -> Format:
+    return Format.JSON if as_json else output
+
+
+def _finish(action: Callable[[], Exit], output: Format) -> NoReturn:
+    raise typer.Exit(guarded(action, output))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ullage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Derives, proves and generates the static input buffers of LLM-serving engines.
+
+    Exit codes: 0 nothing found; 1 errors in a spec or configuration, drift, or an audit that
+    comes out otherwise than expected; 2 usage, or files that cannot be read or written.
+    """
+
+
+@app.command()
+def check(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -> None:
+    """Show every capacity: its formula, the modes that bind it, and what is proved of it."""
+    from ullage.commands import check as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(specs, chosen), chosen)
+
+
+@app.command(name="compile")
+def compile_specs(
+    specs: Specs,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the generated packages.")],
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Write nothing; show what differs and fail if it does.")
+    ] = False,
+    allow_unproven: Annotated[
+        bool, typer.Option("--allow-unproven", help="Generate unproven capacities, marked so.")
+    ] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither use nor keep earlier results.")
+    ] = False,
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Generate the code of an engine into OUT, and say what changed."""
+    from ullage.commands import compile as command
+
+    chosen = _format(output, as_json)
+    request = command.Request(specs, out, check_only, allow_unproven, not no_cache, chosen)
+    _finish(lambda: command.run(request), chosen)
+
+
+@app.command()
+def explain(
+    specs: Specs,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="RUNNER.AXIS or RUNNER.SLOT.")],
+    config: Annotated[Path | None, typer.Option("--config", help=CONFIG_HELP)] = None,
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Show why a buffer is as large as it is, step by step; with a configuration, in numbers."""
+    from ullage.commands import explain as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(specs, name, config, chosen), chosen)
+
+
+@app.command()
+def size(
+    specs: Specs,
+    config: Annotated[Path, typer.Option("--config", help=CONFIG_HELP)],
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Show the buffers of one configuration: capacities, shapes, bytes, tails, what binds them."""
+    from ullage.commands import size as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(specs, config, chosen), chosen)
+
+
+@app.command()
+def audit(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -> None:
+    """Compare the engine's own formulas with the capacities, mode by mode."""
+    from ullage.commands import audit as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(specs, chosen), chosen)
+
+
+@app.command()
+def error(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="Such as U302.")] = None,
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Explain a code, or list all codes."""
+    from ullage.commands import error as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(code, chosen), chosen)

@@ -1,0 +1,164 @@
+"""The module `batch`: modes, live batches, and the padded batches that load returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.emit.model import EngineModel, LiveField, RunnerModel
+from ullage.emit.modules import Module, render
+from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.expr.spell import spell
+from ullage.expr.tree import TRUE
+from ullage.plan.model import PlannedSlot
+from ullage.spec.model import Mode, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class ModeView:
+    """One mode as a member of the enum."""
+
+    place: str
+    member: str
+    code: int
+    doc: str
+    category: str
+    families: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """One field of a batch."""
+
+    places: tuple[str, ...]
+    name: str
+    annotation: str
+    default: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class AxisView:
+    """One axis, as a field for padded rows and one for live rows."""
+
+    place: str
+    name: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchView:
+    """The padded batch of one runner."""
+
+    name: str
+    doc: str
+    fields: tuple[FieldView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEmitter:
+    """Writes the batches of one engine."""
+
+    engine: EngineModel
+
+    def module(self) -> Module:
+        """The module `batch`."""
+        modes = self.engine.spec.modes
+        body = render(
+            "batch.py.j2",
+            modes=[_mode(mode, code) for code, mode in enumerate(modes)],
+            axes=[
+                AxisView(comment(axis.place.short, 4), self.engine.axis(axis.name), _doc(axis.doc or axis.name))
+                for axis in self.engine.axes
+            ],
+            live_fields=[self._live_field(each) for each in self.engine.live_fields.values()],
+            batches=[self._batch(each) for each in self.engine.runners],
+        )
+        about = (sentence(f"Batches of {self.engine.spec.engine}: their modes, before and after load"),)
+        return Module("batch.py", about, body, {})
+
+    def _live_field(self, field: LiveField) -> FieldView:
+        if field.varies is not None:
+            text = f"{field.varies.doc or field.varies.name}; None for the configured value"
+            places = (comment(field.varies.place.short, 4),)
+            return FieldView(places, field.name, "int | None", " = None", _doc(text))
+        places = tuple(
+            dict.fromkeys(comment(place, 4) for place in self._places_of(field))
+        )
+        texts = tuple(dict.fromkeys(self._texts_of(field)))
+        doc = _doc("; ".join(texts))
+        if field.is_tensor:
+            return FieldView(places, field.name, "Tensor | None", " = None", doc)
+        return FieldView(places, field.name, "int", " = 0", doc)
+
+    def _places_of(self, field: LiveField) -> Iterator[str]:
+        for slot in self.engine.spec.slots:
+            if slot.source is not None and slot.source.path == field.path:
+                yield slot.place.short
+        for carried in self.engine.spec.carried:
+            if carried.source.path == field.path:
+                yield carried.place.short
+        if not field.is_tensor:
+            for mode in self.engine.spec.modes:
+                for variable in mode.live:
+                    if any(source.path == field.path for source in variable.seen_in):
+                        yield variable.place.short
+                        return
+
+    def _texts_of(self, field: LiveField) -> Iterator[str]:
+        for slot in self.engine.spec.slots:
+            if slot.source is not None and slot.source.path == field.path:
+                shape = ", ".join(spell(extent) for extent in slot.shape)
+                yield f"[{shape}], {' or '.join(_dtypes(slot))}: {slot.doc or slot.name}"
+        for carried in self.engine.spec.carried:
+            if carried.source.path == field.path:
+                yield f"passed on as it is: {carried.doc or carried.name}"
+        for mode in self.engine.spec.modes:
+            for variable in mode.live:
+                if not field.is_tensor and any(s.path == field.path for s in variable.seen_in):
+                    yield variable.doc or variable.name
+
+    def _batch(self, runner: RunnerModel) -> BatchView:
+        fields = [self._slot(runner, slot) for slot in runner.slots]
+        for each in runner.carried:
+            place = (comment(each.place.short, 4),)
+            text = f"{each.doc or each.name}; as it was in the live batch"
+            name = runner.field(each.name)
+            fields.append(FieldView(place, name, "Tensor | None", "", _doc(text)))
+        doc = docstring(
+            (
+                sentence(f"A batch as the {runner.title} has loaded it"),
+                "Slots are views of static buffers, valid until the next load; one that the mode "
+                "does not load, or whose source is absent, is None.",
+            )
+        )
+        return BatchView(runner.classes.batch, doc, tuple(fields))
+
+    def _slot(self, runner: RunnerModel, slot: PlannedSlot) -> FieldView:
+        shape = ", ".join(spell(dimension.extent) for dimension in slot.dimensions)
+        where = " on the host" if slot.device == "host" else ""
+        parts = [f"[{shape}], {slot.dtype}{where}: {slot.doc or slot.name}"]
+        modes = {mode.name for mode, _ in runner.modes}
+        if slot.tails.keys() != modes:
+            parts.append(f"loaded in {', '.join(slot.tails)}")
+        if slot.guard != TRUE:
+            parts.append(f"only where {spell(slot.guard)}")
+        place = (comment(slot.place.short, 4),)
+        name = runner.field(slot.name)
+        return FieldView(place, name, "Tensor | None", "", _doc("; ".join(parts)))
+
+
+def _dtypes(slot: Slot) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((slot.dtype, slot.host_dtype, *slot.accepts)))
+
+
+def _mode(mode: Mode, code: int) -> ModeView:
+    families = ", ".join(literal(family) for family in mode.families)
+    listed = f"({families},)" if families else "()"
+    doc = _doc(mode.doc or mode.name)
+    place = comment(mode.place.short, 4)
+    return ModeView(place, mode.name.upper(), code, doc, literal(mode.category), listed)
+
+
+def _doc(text: str) -> str:
+    return docstring((sentence(text),))

@@ -1,0 +1,162 @@
+"""The module `registry`: the static buffers of each runner, and views of their padded heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.emit.model import EngineModel, RunnerModel
+from ullage.emit.modules import Module, render
+from ullage.emit.source import Source
+from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.expr.spell import spell
+from ullage.expr.tree import TRUE, Expr, free_names
+from ullage.plan.model import Dimension, PlannedSlot
+from ullage.spec.model import DeviceRole
+
+ROLES: tuple[DeviceRole, ...] = ("compute", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """One slot: its field, how it is placed in an arena, and how its padded head is taken."""
+
+    place: str
+    name: str
+    key: str
+    annotation: str
+    doc: str
+    shape: str
+    dtype: str
+    condition: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaView:
+    """One arena with its slots in the order of the plan."""
+
+    role: str
+    device: str
+    options: str
+    fixed: tuple[SlotView, ...]
+    slots: tuple[SlotView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryView:
+    """The registry of one runner."""
+
+    place: str
+    name: str
+    views: str
+    capacities: str
+    doc: str
+    views_doc: str
+    arenas: tuple[ArenaView, ...]
+    slots: tuple[SlotView, ...]
+    viewed: tuple[SlotView, ...]
+    uses_config: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryEmitter:
+    """Writes the registries of all runners of one engine."""
+
+    engine: EngineModel
+
+    def module(self) -> Module:
+        """The module `registry`."""
+        body = render(
+            "registry.py.j2", runners=[self._runner(each) for each in self.engine.runners]
+        )
+        about = (sentence(f"The static buffers of {self.engine.spec.engine}"),)
+        siblings = {"Config": "config", "Rows": "batch"}
+        siblings |= {name: "config" for _, name in self.engine.settings.enums}
+        siblings |= {each.classes.capacities: "capacities" for each in self.engine.runners}
+        return Module("registry.py", about, body, siblings)
+
+    def _runner(self, runner: RunnerModel) -> RegistryView:
+        slots = {slot.name: self._slot(runner, slot) for slot in runner.slots}
+        viewed = tuple(slots[slot.name] for slot in runner.slots if is_viewed(self.engine, slot))
+        return RegistryView(
+            comment(runner.planned.place.short),
+            runner.classes.registry,
+            runner.classes.views,
+            runner.classes.capacities,
+            docstring((sentence(f"The static buffers of the {runner.title}, each at its capacity"),)),
+            docstring((sentence("What a batch of one padded shape sees of the buffers"),)),
+            tuple(self._arena(role, runner, slots) for role in ROLES),
+            tuple(slots.values()),
+            viewed,
+            any("config." in each.view for each in viewed),
+        )
+
+    def _arena(
+        self, role: DeviceRole, runner: RunnerModel, slots: dict[str, SlotView]
+    ) -> ArenaView:
+        device = "device" if role == "compute" else '"cpu"'
+        options = "canaries=canaries" if role == "compute" else "pinned=True, canaries=canaries"
+        members = tuple(slots[slot.name] for slot in runner.slots if slot.device == role)
+        fixed = tuple(each for each in members if not each.condition)
+        return ArenaView(role, device, options, fixed, members)
+
+    @property
+    def _config(self) -> Source:
+        return self.engine.settings.source("config")
+
+    def _slot(self, runner: RunnerModel, slot: PlannedSlot) -> SlotView:
+        name = runner.field(slot.name)
+        guarded = slot.guard != TRUE
+        shape = "".join(f"{self._capacity(runner, each)}, " for each in slot.dimensions)
+        spelled = ", ".join(spell(each.extent) for each in slot.dimensions)
+        view = f"padded_view(registry.{name}, {', '.join(self._extents(slot))})"
+        if guarded:
+            view = f"None if registry.{name} is None else {view}"
+        return SlotView(
+            comment(slot.place.short, 4),
+            name,
+            literal(slot.name),
+            "Tensor | None" if guarded else "Tensor",
+            docstring((sentence(f"[{spelled}]: {slot.doc or slot.name}"),)),
+            f"({shape})",
+            dtype_source(slot),
+            self._config.of(slot.guard) if guarded else "",
+            view,
+        )
+
+    def _capacity(self, runner: RunnerModel, dimension: Dimension) -> str:
+        if dimension.target is not None:
+            return f"capacities.{runner.capacity_field(dimension.target)}"
+        return self._config.of(dimension.capacity)
+
+    def _extents(self, slot: PlannedSlot) -> Iterator[str]:
+        rows = {f"padded_{a.name}": f"rows.{self.engine.axis(a.name)}" for a in self.engine.axes}
+        source = self._config.with_names(rows)
+        if is_viewed(self.engine, slot):
+            yield from (source.of(dimension.extent) for dimension in slot.dimensions)
+
+
+def is_viewed(engine: EngineModel, slot: PlannedSlot) -> bool:
+    """Whether the padded shape of a batch decides the shape of the slot's view."""
+    return all(follows_rows(engine, dimension.extent) for dimension in slot.dimensions)
+
+
+def follows_rows(engine: EngineModel, extent: Expr) -> bool:
+    """Whether an extent is made of padded axes and parameters only."""
+    axes = {f"padded_{axis.name}" for axis in engine.axes}
+    varying = {each.varies.name for each in engine.live_fields.values() if each.varies}
+    return all(
+        name in axes
+        or (name in engine.settings and engine.settings.of(name).base not in varying)
+        for name in free_names(extent)
+    )
+
+
+def dtype_source(slot: PlannedSlot) -> str:
+    """The dtype that a slot is allocated with."""
+    if slot.device == "host":
+        return f"torch.{slot.host_dtype}"
+    if slot.dtype == slot.host_dtype:
+        return f"torch.{slot.dtype}"
+    return f'(torch.{slot.host_dtype} if device.type == "cpu" else torch.{slot.dtype})'
