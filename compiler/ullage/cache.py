@@ -145,7 +145,7 @@ def compiler_digest() -> str:
 
 def _own_files(folder: str) -> Iterator[str]:
     for directory, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
+        folders[:] = [name for name in folders if name != "__pycache__" and name[0] != "."]
         yield from (os.path.join(directory, name) for name in files)
 
 

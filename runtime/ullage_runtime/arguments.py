@@ -40,9 +40,7 @@ def argument_values(
         elif value is not None:
             expected = _store(values, argument, value)
             if expected:
-                problems.append(
-                    ConfigurationProblem("U701", name, value, expected, argument.place)
-                )
+                problems.append(ConfigurationProblem("U701", name, value, expected, argument.place))
     if problems:
         raise ConfigurationError(problems)
     return values

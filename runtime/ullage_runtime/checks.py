@@ -23,6 +23,14 @@ def live_extent(*sources: Tensor | None, dimension: int = 0) -> int:
     return 0
 
 
+def values_of(*sources: Tensor | None) -> list[int]:
+    """The elements of the first present source, which lies on the host; none if all are absent."""
+    for source in sources:
+        if source is not None:
+            return [int(value) for value in source.flatten().tolist()]
+    return []
+
+
 def check_extent(
     mode: str, axis: str, extent: int, capacity: int, *, place: str, binding: str
 ) -> None:

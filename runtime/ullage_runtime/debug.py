@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.errors import DebugError
 from ullage_runtime.outputs import named_tensors
+from ullage_runtime.storage import is_in_place
 
 POISON_BYTE = 0x5A
 
@@ -65,6 +66,16 @@ def poison_value(dtype: torch.dtype) -> int | float | bool:
 def poison(tensor: Tensor) -> None:
     """Overwrite every element with the poison of its dtype."""
     tensor.fill_(poison_value(tensor.dtype))
+
+
+def poison_around(slot: Tensor, source: Tensor | None) -> None:
+    """Poison a whole slot, but for a source that lies in it already."""
+    if source is None or not is_in_place(source, slot):
+        poison(slot)
+        return
+    kept = source.clone()
+    poison(slot)
+    source.copy_(kept)
 
 
 def require_unpoisoned(mode: str, slot: str, view: Tensor, *, place: str) -> None:

@@ -15,17 +15,33 @@ Fill = int | float | bool
 
 
 def load_rows(
-    view: Tensor, source: Tensor, rows: int, fill: Fill | None = None, *, axis: int = 0
+    view: Tensor, source: Tensor | None, rows: int, fill: Fill | None = None, *, axis: int = 0
 ) -> None:
     """Write the live head of a slot, and its padded tail.
 
     `view`: the slot at its padded shape; `source`: the same shape but `rows` along `axis`, cast
-    to the slot's dtype; not copied when it already lies there. `fill`: see `fill_tail`.
+    to the slot's dtype; not copied when it already lies there; None where no row is live.
+    `fill`: see `fill_tail`.
     """
-    head = view if view.shape[axis] == rows else view.narrow(axis, 0, rows)
-    if not is_in_place(source, head):
-        head.copy_(source)
+    if source is not None:
+        head = view if view.shape[axis] == rows else view.narrow(axis, 0, rows)
+        if not is_in_place(source, head):
+            head.copy_(source)
     fill_tail(view, rows, fill, axis=axis)
+
+
+def load_block(view: Tensor, source: Tensor | None, fill: Fill | None = None) -> None:
+    """Like `load_rows`, for a slot with live and padded rows along more than one axis.
+
+    Everything outside of the source's shape is tail; without a source all of the view is.
+    """
+    live = (0,) * view.dim() if source is None else tuple(source.shape)
+    if source is not None:
+        head = view.as_strided(live, view.stride(), view.storage_offset())
+        if not is_in_place(source, head):
+            head.copy_(source)
+    for axis, rows in enumerate(live):
+        fill_tail(view, rows, fill, axis=axis)
 
 
 def fill_tail(view: Tensor, rows: int, fill: Fill | None, *, axis: int = 0) -> None:

@@ -24,6 +24,24 @@ def live_rows(output: T, rows: int, padded: int) -> T:
     return map_tensors(output, lambda tensor: _cut(tensor, rows, padded))
 
 
+def cut_to_live(output: T, *axes: tuple[int, int]) -> T:
+    """The output without its padded rows along any axis; `axes`: live and padded rows of each.
+
+    A tensor belongs to the axis whose padded rows are its first dimension. Where that is true of
+    several, it keeps the live rows of the longest, so that none is lost.
+    """
+    if all(rows == padded for rows, padded in axes):
+        return output
+    kept: dict[int, int] = {}
+    for rows, padded in axes:
+        kept[padded] = max(rows, kept.get(padded, 0))
+    return map_tensors(output, lambda tensor: _cut_to(tensor, kept))
+
+
+def _cut_to(tensor: Tensor, kept: dict[int, int]) -> Tensor:
+    return tensor[: kept.get(tensor.shape[0], tensor.shape[0])] if tensor.dim() > 0 else tensor
+
+
 def _cut(tensor: Tensor, rows: int, padded: int) -> Tensor:
     return tensor[:rows] if tensor.dim() > 0 and tensor.shape[0] == padded else tensor
 

@@ -1,6 +1,6 @@
-"""One rank of a gloo group: plays a scenario and prints its results as JSON.
+"""One rank of a group of two: plays a scenario and prints its results as JSON.
 
-Run by test_ranks.py as `rank_process.py SCENARIO RANK RENDEZVOUS_FILE`, once for each rank.
+Run by test_ranks.py as `rank_process.py SCENARIO BACKEND RANK RENDEZVOUS_FILE`, once for each rank.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ COUNTS = (5, 0)
 """Uneven, and the second rank is idle."""
 
 
-def exchange(rank: int, check_order: bool) -> list[object]:
-    ranks: Ranks = DistributedRanks(None, "cpu", check_order=check_order)
+def exchange(rank: int, device: str, check_order: bool) -> list[object]:
+    ranks: Ranks = DistributedRanks(None, device, check_order=check_order)
     mine = COUNTS[rank]
     return [
         (ranks.rank, ranks.count),
@@ -32,8 +32,8 @@ def exchange(rank: int, check_order: bool) -> list[object]:
     ]
 
 
-def enter_different_collectives(rank: int) -> str:
-    ranks = DistributedRanks(None, "cpu", check_order=True)
+def enter_different_collectives(rank: int, device: str) -> str:
+    ranks = DistributedRanks(None, device, check_order=True)
     ranks.max_of(COUNTS[rank], collective="mlp_sync")
     try:
         ranks.max_of(*range(rank + 1), collective=("split_prefill", "mlp_sync")[rank])
@@ -42,23 +42,26 @@ def enter_different_collectives(rank: int) -> str:
     return "no error"
 
 
-def play(scenario: str, rank: int) -> object:
+def play(scenario: str, rank: int, device: str) -> object:
     if scenario == "different_collectives":
-        return enter_different_collectives(rank)
-    return exchange(rank, check_order=scenario == "exchange_in_debug_mode")
+        return enter_different_collectives(rank, device)
+    return exchange(rank, device, check_order=scenario == "exchange_in_debug_mode")
 
 
 def main() -> None:
-    scenario, rank, rendezvous = sys.argv[1:]
+    scenario, backend, rank, rendezvous = sys.argv[1:]
     torch.set_num_threads(1)
+    device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    if backend != "gloo":
+        torch.cuda.set_device(int(rank))
     dist.init_process_group(
-        "gloo",
+        backend,
         init_method=f"file://{rendezvous}",
         rank=int(rank),
         world_size=len(COUNTS),
         timeout=timedelta(seconds=60),
     )
-    result = play(scenario, int(rank))
+    result = play(scenario, int(rank), device)
     dist.destroy_process_group()
     print(json.dumps(result))
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from ullage_runtime.ranks import Ranks, RecordedRanks, SingleRank
 
@@ -43,31 +44,42 @@ def test_recorded_ranks_refuse_a_round_that_does_not_match() -> None:
         RecordedRanks(2, rounds=[], count=2)
 
 
+@pytest.fixture(params=["gloo", pytest.param("nccl", marks=pytest.mark.gpu)])
+def backend(request: pytest.FixtureRequest) -> str:
+    if request.param == "nccl" and torch.cuda.device_count() < 2:
+        pytest.skip("needs two CUDA devices")
+    return str(request.param)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["exchange", "exchange_in_debug_mode"])
-def test_distributed_ranks_agree_with_uneven_and_idle_ranks(tmp_path: Path, scenario: str) -> None:
-    (busy, idle) = run_ranks(scenario, tmp_path)
+def test_distributed_ranks_agree_with_uneven_and_idle_ranks(
+    tmp_path: Path, backend: str, scenario: str
+) -> None:
+    (busy, idle) = run_ranks(scenario, backend, tmp_path)
     common = [[5, 1, 2**40 + 1], [5, 6], [[5, 0], [0, 1]], [[], []], [6]]
     assert busy == [[0, 2], *common]
     assert idle == [[1, 2], *common]
 
 
 @pytest.mark.slow
-def test_ranks_in_different_collectives_get_an_error_instead_of_a_hang(tmp_path: Path) -> None:
+def test_ranks_in_different_collectives_get_an_error_instead_of_a_hang(
+    tmp_path: Path, backend: str
+) -> None:
     message = (
         "U734: The ranks entered different collectives "
         "(rank 0: split_prefill (1 value), rank 1: mlp_sync (2 values))."
     )
-    assert run_ranks("different_collectives", tmp_path) == [message, message]
+    assert run_ranks("different_collectives", backend, tmp_path) == [message, message]
 
 
-def run_ranks(scenario: str, folder: Path) -> list[object]:
+def run_ranks(scenario: str, backend: str, folder: Path) -> list[object]:
     """What each of two processes printed, as JSON, after playing `scenario` of rank_process.py."""
     script = Path(__file__).with_name("rank_process.py")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     processes = [
         subprocess.Popen(
-            [sys.executable, str(script), scenario, str(rank), str(folder / "rendezvous")],
+            [sys.executable, str(script), scenario, backend, str(rank), str(folder / "rendezvous")],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,

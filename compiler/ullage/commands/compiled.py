@@ -15,11 +15,12 @@ from ullage.place import Place
 class Compiled:
     """The generated files of one engine by path below its package, and what is to be said of them.
 
-    `warnings` never fail a run; `unproven` do, unless unproven capacities are allowed.
+    `provenance` is what they were made from. `warnings` never fail a run; `unproven` do, unless unproven capacities are allowed.
     """
 
     engine: str
     files: Mapping[str, str]
+    provenance: Mapping[str, str]
     warnings: tuple[Diagnostic, ...]
     unproven: tuple[Diagnostic, ...]
 
@@ -29,6 +30,7 @@ def to_text(compiled: Compiled) -> str:
     document = {
         "engine": compiled.engine,
         "files": dict(compiled.files),
+        "provenance": dict(compiled.provenance),
         "warnings": [_to_record(found) for found in compiled.warnings],
         "unproven": [_to_record(found) for found in compiled.unproven],
     }
@@ -50,10 +52,10 @@ class _OtherForm(Exception):
 
 def _compiled(document: object) -> Compiled:
     record = _record(document)
-    files = _record(record.get("files"))
     return Compiled(
         _text(record.get("engine")),
-        {path: _text(text) for path, text in files.items()},
+        _texts(record.get("files")),
+        _texts(record.get("provenance")),
         tuple(_diagnostic(each) for each in _list(record.get("warnings"))),
         tuple(_diagnostic(each) for each in _list(record.get("unproven"))),
     )
@@ -113,6 +115,10 @@ def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise _OtherForm
     return value
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {name: _text(text) for name, text in _record(value).items()}
 
 
 def _text(value: object) -> str:

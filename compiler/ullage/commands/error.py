@@ -9,7 +9,6 @@ from ullage.commands.formulas import INDENT
 from ullage.commands.reporting import Exit, Format, Json, UsageError, write_json
 from ullage.commands.terminal import Page, result_console
 from ullage.diagnostics.catalogue import all_codes, code, group_of
-from ullage.diagnostics.diagnostic import did_you_mean
 from ullage.diagnostics.entry import Code
 
 
@@ -28,12 +27,11 @@ def run(identifier: str | None, output: Format) -> Exit:
 
 
 def _found(identifier: str) -> Code:
-    known = [entry.id for entry in all_codes()]
     try:
         return code(identifier.upper())
     except KeyError:
-        hint = did_you_mean(identifier.upper(), known) or "'ullage error' lists all codes"
-        raise UsageError(f"there is no code '{identifier}'; {hint}") from None
+        message = f"there is no code '{identifier}'; 'ullage error' lists all codes"
+        raise UsageError(message) from None
 
 
 def _show(entry: Code, page: Page) -> None:

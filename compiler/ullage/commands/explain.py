@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ullage.analysis import analyse, read
+from ullage.analysis import analyse
 from ullage.commands import explain_slot, explain_target
 from ullage.commands.reporting import Exit, Format, write_diagnostics, write_json
 from ullage.commands.settings import read_settings
@@ -16,7 +16,7 @@ def run(specs: Path, name: str, configuration: Path | None, output: Format) -> E
     """Show the derivation of one axis or slot; with a configuration, in numbers too."""
     settings = None
     if configuration is not None:  # before the long part, so that its errors come at once
-        settings = read_settings(read(specs)[1], configuration)
+        settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
     subject = subject_of(analysis, name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ullage.analysis import read
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.specialise import worker_name
 from ullage.configuration.read import read_configuration
@@ -70,13 +71,15 @@ class Settings:
         return list(dict.fromkeys(modes))
 
 
-def read_settings(resolved: ResolvedSpec, path: Path) -> Settings:
+def read_settings(specs: Path, path: Path) -> Settings:
     """The configuration of a YAML or JSON file, with defaults for what it leaves out.
 
-    Raises DiagnosticError with everything that makes it illegal.
+    Raises DiagnosticError with everything that makes it illegal, or that is wrong with the specs.
     """
+    sources, resolved = read(specs)
     found = read_configuration(path, path.as_posix())
-    values = complete(resolved, found.given, place=found.place, sources=found.sources)
+    texts = {**sources.texts, **found.sources}
+    values = complete(resolved, found.given, place=found.place, sources=texts)
     return Settings(resolved, values)
 
 

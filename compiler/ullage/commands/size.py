@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ullage.analysis import Analysis, analyse, read
+from ullage.analysis import Analysis, analyse
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
 from ullage.commands.settings import Settings, read_settings, shown
 from ullage.commands.tails import TailRule, tail_rules
@@ -24,7 +24,7 @@ from ullage.spec.model import DeviceRole
 
 def run(specs: Path, configuration: Path, output: Format) -> Exit:
     """Show every runner that exists in the configuration, with its capacities and slots."""
-    settings = read_settings(read(specs)[1], configuration)
+    settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
     bill = bill_of(analysis, settings)

@@ -26,6 +26,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Mapping": "collections.abc",
     "NamedTuple": "typing",
     "Protocol": "typing",
+    "Sequence": "collections.abc",
     "StrEnum": "enum",
     "TypeVar": "typing",
     "cached_property": "functools",
@@ -47,7 +48,6 @@ RUNTIME: Final[Mapping[str, str]] = {
     "ViewCache": "views",
     "align_up": "integers",
     "argument_values": "arguments",
-    "as_live": "live",
     "cdiv": "integers",
     "check_extent": "checks",
     "check_member": "checks",
@@ -72,6 +72,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "require_same_outputs": "debug",
     "require_unpoisoned": "debug",
     "unknown_mode": "checks",
+    "values_of": "checks",
     "write_scalar": "loader",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)

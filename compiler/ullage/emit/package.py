@@ -8,9 +8,11 @@ from ullage.analysis import Analysis
 from ullage.emit.batch import BatchEmitter
 from ullage.emit.capacities import CapacitiesEmitter
 from ullage.emit.config import ConfigEmitter
+from ullage.emit.engine import EngineEmitter
 from ullage.emit.model import EngineModel
 from ullage.emit.modules import Module, assembled
 from ullage.emit.registry import RegistryEmitter
+from ullage.emit.runner import RunnerEmitter
 
 
 def modules_of(analysis: Analysis) -> list[Module]:
@@ -21,6 +23,8 @@ def modules_of(analysis: Analysis) -> list[Module]:
         BatchEmitter(engine).module(),
         CapacitiesEmitter(engine).module(),
         RegistryEmitter(engine).module(),
+        EngineEmitter(engine).module(),
+        *(RunnerEmitter(runner).module() for runner in engine.runners),
     ]
 
 

@@ -89,8 +89,13 @@ class RegistryEmitter:
             tuple(self._arena(role, runner, slots) for role in ROLES),
             tuple(slots.values()),
             viewed,
-            any("config." in each.view for each in viewed),
+            self.views_use_config(runner),
         )
+
+    def views_use_config(self, runner: RunnerModel) -> bool:
+        """Whether the shape of some view follows from parameters too."""
+        viewed = (slot for slot in runner.slots if is_viewed(self.engine, slot))
+        return any("config." in text for slot in viewed for text in self._extents(slot))
 
     def _arena(
         self, role: DeviceRole, runner: RunnerModel, slots: dict[str, SlotView]

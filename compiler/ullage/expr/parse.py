@@ -316,7 +316,7 @@ class _Converter:
         if name not in FUNCTIONS:
             hint = suggestion(name, FUNCTIONS) or "functions: " + ", ".join(sorted(FUNCTIONS))
             raise ExpressionError(
-                errors.UNKNOWN_NAME, f"there is no function '{name}'", place, hint
+                errors.UNKNOWN_FUNCTION, f"there is no function '{name}'", place, hint
             )
         return name
 

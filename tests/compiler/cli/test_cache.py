@@ -17,6 +17,11 @@ from ullage.cache import Cache, cache_of, compiler_digest, installed, key_of
 KEY = "a" * 64
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
+
+
 def entries(cache: Cache) -> list[str]:
     return sorted(path.name for path in cache.folder.iterdir())
 
@@ -47,26 +52,26 @@ def test_a_damaged_entry_counts_as_absent(
     assert cache.load(KEY) == "a new text"
 
 
-def test_the_entries_used_last_stay_when_there_are_too_many(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, max_entries=3)
+def test_the_entries_used_last_stay_when_there_are_too_many(folder: Path) -> None:
+    cache = Cache(folder, max_entries=3)
     for age, key in enumerate("dcba"):
         cache.store(key, key * 10)
-        os.utime(tmp_path / f"{key}.entry", ns=(10**9 + age, 10**9 + age))
+        os.utime(folder / f"{key}.entry", ns=(10**9 + age, 10**9 + age))
     assert cache.load("c") is not None  # now the one used last
     cache.store("e", "new")
     assert entries(cache) == ["a.entry", "c.entry", "e.entry"]
 
 
-def test_the_oldest_entries_go_when_all_are_too_large(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, max_bytes=400)
+def test_the_oldest_entries_go_when_all_are_too_large(folder: Path) -> None:
+    cache = Cache(folder, max_bytes=400)
     for age, key in enumerate("abc"):
         cache.store(key, key * 100)
-        os.utime(tmp_path / f"{key}.entry", ns=(10**9 + age, 10**9 + age))
+        os.utime(folder / f"{key}.entry", ns=(10**9 + age, 10**9 + age))
     assert entries(cache) == ["b.entry", "c.entry"]
 
 
-def test_an_entry_larger_than_the_whole_cache_is_kept_alone(tmp_path: Path) -> None:
-    cache = Cache(tmp_path, max_bytes=300)
+def test_an_entry_larger_than_the_whole_cache_is_kept_alone(folder: Path) -> None:
+    cache = Cache(folder, max_bytes=300)
     cache.store("a", "a" * 100)
     cache.store("b", "b" * 1000)
     assert entries(cache) == ["b.entry"]
@@ -81,15 +86,15 @@ def test_a_cache_that_cannot_be_written_keeps_nothing_and_says_nothing(tmp_path:
 
 
 def test_an_interrupted_store_leaves_nothing_aside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(source: str, target: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        Cache(tmp_path).store(KEY, "text")
-    assert list(tmp_path.iterdir()) == []
+        Cache(folder).store(KEY, "text")
+    assert list(folder.iterdir()) == []
 
 
 def test_the_environment_names_the_folder(tmp_path: Path) -> None:

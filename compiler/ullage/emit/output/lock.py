@@ -29,7 +29,8 @@ def locked(folder: Path, wait_seconds: float) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):  # one that stays is taken by the next run
-            path.unlink()  # while it is held: those who wait see that it is gone, and start over
+            if _is_at(handle, path):  # while it is held: those who wait see it go, and start over
+                path.unlink()
         os.close(handle)
 
 

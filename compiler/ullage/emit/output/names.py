@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
@@ -22,25 +22,18 @@ def check_folder(folder: Path, collector: Collector) -> None:
 
 def check_names(names: Iterable[str], collector: Collector, place: Place) -> None:
     """Each name stays below the folder, and no two take the same place."""
-    seen = {MANIFEST.casefold(): MANIFEST}  # file systems without case hold one of `a` and `A`
-    ordered = sorted(names)
-    for name in ordered:
+    taken = {MANIFEST.casefold(): MANIFEST}  # file systems without case hold one of `a` and `A`
+    for name in sorted(names):
         if not _stays_below(name):
             message = f"{name!a} cannot be written: it is not a plain path below the folder"
             collector.error("U903", message, place)
-        first = seen.setdefault(name.casefold(), name)
-        if first is not name:
-            message = f"two files have the path {name!a}"
-            if first != name:
-                message = f"{first!a} and {name!a} are one path where case does not count"
-            collector.error("U910", message, place)
-    for name in ordered:
-        parent, separator, _ = name.rpartition("/")
-        while separator:
-            if parent.casefold() in seen:
-                message = f"{parent!a} is a file, and also the folder of {name!a}"
-                collector.error("U910", message, place)
-            parent, separator, _ = parent.rpartition("/")
+        elif (first := taken.get(name.casefold())) is not None:
+            collector.error("U910", f"{first!a} and {name!a} are one path", place)
+        taken.setdefault(name.casefold(), name)
+    for folded, name in taken.items():
+        for parent in PurePosixPath(folded).parents:
+            if (file := taken.get(str(parent))) is not None:
+                collector.error("U910", f"{file!a} is a file, and the folder of {name!a}", place)
 
 
 def _stays_below(name: str) -> bool:

@@ -69,9 +69,9 @@ def _read(folder: Path) -> Survey:
         own = listed(manifest)
     except ValueError as error:
         return Survey(damage=str(error))
-    foreign = sorted(name for name, regular in entries.items() if not regular or name not in own)
-    files = {name: (folder / name).read_bytes() for name in entries if name not in foreign}
-    return Survey({**files, MANIFEST: manifest}, tuple(foreign))
+    foreign = {name for name, regular in entries.items() if not regular or name not in own}
+    files = {name: (folder / name).read_bytes() for name in entries.keys() - foreign}
+    return Survey({**files, MANIFEST: manifest}, tuple(sorted(foreign)))
 
 
 def _walk(folder: Path, below: str) -> Iterator[tuple[str, bool]]:

@@ -68,12 +68,14 @@ def exchange(left: Path, right: Path) -> bool:
 def leftovers(folder: Path) -> tuple[Path, ...]:
     """What runs left beside `folder`, or have there now: trees, backups and the lock."""
     mine = re.compile(rf"\.{re.escape(folder.name)}\.\d+-[0-9a-f]{{16}}(?:{re.escape(_BACKUP)})?")
-    lock = lock_of(folder).name
     try:
         names = sorted(os.listdir(folder.parent))
     except FileNotFoundError:
         return ()
-    return tuple(folder.with_name(name) for name in names if name == lock or mine.fullmatch(name))
+    trees = [folder.with_name(name) for name in names if mine.fullmatch(name)]
+    lock = [lock_of(folder)] if lock_of(folder).name in names else []
+    # A file or link of such a name is somebody else's: runs leave folders.
+    return (*lock, *(tree for tree in trees if tree.is_dir() and not tree.is_symlink()))
 
 
 def recover(folder: Path) -> None:

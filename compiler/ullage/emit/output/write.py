@@ -52,9 +52,15 @@ def write_output(
         with locked(folder, wait_seconds):
             return _write(folder, wanted)
     except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"the folder cannot be written: {reason}"
-        raise DiagnosticError([Diagnostic("U903", message, _place(folder))]) from error
+        raise _refused("read" if check else "written", error, folder) from error
+
+
+def _refused(done: str, error: OSError, folder: Path) -> DiagnosticError:
+    reason = error.strerror or str(error)
+    if isinstance(error.filename, str):  # its name only: messages hold no paths of a machine
+        reason += f": {os.path.basename(error.filename)}"
+    message = f"the folder cannot be {done}: {reason}"
+    return DiagnosticError([Diagnostic("U903", message, _place(folder))])
 
 
 def _wanted(
@@ -116,17 +122,16 @@ def _replace(folder: Path, wanted: Mapping[str, bytes], kept: set[str]) -> None:
 
 
 def _write_tree(aside: Path, wanted: Mapping[str, bytes], folder: Path, kept: set[str]) -> None:
-    aside.mkdir()
-    folders = {aside}
+    folders = sorted({parent for name in wanted for parent in (aside / name).parents})
+    folders = [path for path in folders if path.is_relative_to(aside)]
+    for path in folders:
+        path.mkdir()  # never with parents: were `aside` gone, half a tree would come of it
     for name, data in wanted.items():
-        path = aside / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folders.update(parent for parent in path.parents if parent.is_relative_to(aside))
         if name in kept:
-            _keep(folder / name, path)
+            _keep(folder / name, aside / name)
         else:
-            _create(path, data)
-    for path in sorted(folders, reverse=True):  # the deepest first
+            _create(aside / name, data)
+    for path in reversed(folders):
         sync_folder(path)
 
 

@@ -1,0 +1,25 @@
+"""A compilation from the beginning: everything that the cache can spare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ullage.analysis import Progress, analyse
+from ullage.commands.compiled import Compiled
+from ullage.commands.proofs import unproven
+from ullage.emit.package import emit
+from ullage.text.sources import SourceSet
+
+
+def build(specs: Path, progress: Progress) -> tuple[Compiled, SourceSet]:
+    """The generated files of a specs folder, and what they were read from."""
+    analysis = analyse(specs, progress)
+    progress("generating code")
+    compiled = Compiled(
+        analysis.resolved.spec.engine,
+        emit(analysis),
+        {"spec": analysis.sources.digest},
+        analysis.warnings,
+        unproven(analysis),
+    )
+    return compiled, analysis.sources

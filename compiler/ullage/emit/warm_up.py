@@ -1,0 +1,142 @@
+"""The batch that a runner is warmed up with: the witness of a capacity, filled like padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ullage.bound.capacities import Candidate
+from ullage.emit.loading import Loading
+from ullage.emit.model import RunnerModel
+from ullage.emit.padding import expansions, scope_of
+from ullage.emit.source import Source
+from ullage.emit.text import comment
+from ullage.expr.simplify import fold
+from ullage.expr.tree import TRUE, Expr, conjunction, free_names, substitute
+from ullage.plan.model import PlannedSlot
+from ullage.spec.model import Mode, WarmUp
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessView:
+    """The largest batch of one mode, as a function of the configuration.
+
+    `lines` compute its live variables and rows; `fields` are those of the live batch.
+    """
+
+    place: str
+    mode: str
+    member: str
+    condition: str
+    lines: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUpView:
+    """How a runner warms up; `modes` in the order in which they are tried."""
+
+    place: str
+    step: str
+    modes: tuple[WitnessView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUps:
+    """Writes the warm-up of one runner."""
+
+    runner: RunnerModel
+
+    def view(self) -> WarmUpView | None:
+        """The warm-up, or None if the runner has none or this worker serves none of its modes."""
+        warm_up = self.runner.runner.warm_up
+        if warm_up is None:
+            return None
+        modes = tuple(self._modes(warm_up))
+        return WarmUpView(comment(warm_up.place.short, 4), warm_up.step, modes) if modes else None
+
+    def _modes(self, warm_up: WarmUp) -> Iterator[WitnessView]:
+        served = {mode.name: problem for mode, problem in self.runner.modes}
+        for name in warm_up.modes:
+            if name in served:
+                yield from self._witnesses(self.runner.engine.mode(name), served[name].guard)
+
+    def _witnesses(self, mode: Mode, guard: Expr) -> Iterator[WitnessView]:
+        """One witness for each branch of the mode's largest extent along the last axis."""
+        axis = self.runner.engine.axes[-1].name
+        for candidate in self.runner.capacity(axis).candidates:
+            if candidate.mode == mode.name:
+                yield self._witness(mode, candidate, guard)
+
+    def _witness(self, mode: Mode, candidate: Candidate, guard: Expr) -> WitnessView:
+        source = self.runner.engine.settings.source("config")
+        condition = fold(conjunction(guard, candidate.condition))
+        lines = tuple(self._lines(mode, candidate, source))
+        return WitnessView(
+            comment(mode.place.short, 8),
+            mode.name,
+            mode.name.upper(),
+            "" if condition == TRUE else source.of(condition),
+            lines,
+            tuple(self._fields(mode)),
+        )
+
+    def _lines(self, mode: Mode, candidate: Candidate, source: Source) -> Iterator[str]:
+        scope = scope_of(self.runner, mode)
+        for variable in mode.live:
+            if variable.name in candidate.witness:
+                value = candidate.witness[variable.name]
+                yield f"{scope.local(variable.name)} = ({source.of(value)})"
+        rows = self._rows(mode, candidate.witness)
+        for axis in self.runner.engine.axes:
+            yield f"rows_{axis.name} = ({source.of(rows[axis.name])})"
+
+    def _rows(self, mode: Mode, witness: Mapping[str, Expr]) -> Mapping[str, Expr]:
+        """The live rows of the witness, over parameters."""
+        problem = next(each for each in self.runner.problem.modes if each.name == mode.name)
+        stage = problem.stages[len(expansions(self.runner, mode))]
+        return {
+            axis: fold(substitute(extent, dict(witness))) for axis, extent in stage.extents.items()
+        }
+
+    def _fields(self, mode: Mode) -> Iterator[tuple[str, str]]:
+        scope = scope_of(self.runner, mode)
+        engine = self.runner.engine
+        seen: set[str] = set()
+        for variable in mode.live:
+            for each in variable.seen_in:
+                field = engine.live_field(each)
+                if not field.is_tensor and field.name not in seen:
+                    seen.add(field.name)
+                    yield field.name, scope.local(variable.name)
+        for slot in self.runner.slots:
+            if mode.name in slot.tails and slot.source is not None:
+                name = engine.live_field(slot.source).name
+                if name not in seen:
+                    seen.add(name)
+                    yield name, self._tensor(slot, mode)
+
+    def _tensor(self, slot: PlannedSlot, mode: Mode) -> str:
+        """A tensor that padding could be made of, so that no reader minds what is in it."""
+        engine = self.runner.engine
+        axes = {f"padded_{axis.name}": f"rows_{axis.name}" for axis in engine.axes}
+        source = engine.settings.source("config").with_names(axes)
+        field = self.runner.field(slot.name)
+        own = {each.position for each in Loading(self.runner).own_extents if each.slot == slot}
+        shape = "".join(
+            f"0, " if position in own else f"{source.of(dimension.extent)}, "
+            for position, dimension in enumerate(slot.dimensions)
+        )
+        registry = f"self.registry.{field}"
+        tensor = (
+            f"torch.full(({shape}), {self._value(slot, mode, source)}, "
+            f"dtype={registry}.dtype, device={registry}.device)"
+        )
+        return f"None if {registry} is None else {tensor}" if slot.guard != TRUE else tensor
+
+    def _value(self, slot: PlannedSlot, mode: Mode, source: Source) -> str:
+        fill = slot.tails[mode.name].fill
+        live = {f"live_{axis.name}" for axis in self.runner.engine.axes}
+        if fill is not None and not free_names(fill) & live:
+            return source.of(fill)
+        return "0" if slot.values is None else source.of(slot.values.low)

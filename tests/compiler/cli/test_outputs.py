@@ -1,0 +1,112 @@
+"""What commands show of a small spec, whole, and that their JSON is JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.command_line import Run
+from ullage import __version__
+from ullage.diagnostics.catalogue import all_codes
+
+Golden = Callable[[str, str], None]
+
+CONFIGURATION = """\
+max_requests: 30
+max-tokens: 1001
+tp_size: 8
+drafts: true
+"""
+
+
+@pytest.fixture
+def configured(tank: Path) -> Path:
+    path = Path("settings.yaml")
+    path.write_text(CONFIGURATION)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check", ["check", "tank"]),
+        ("explain_axis", ["explain", "tank", "eager_target.tokens"]),
+        ("explain_slot", ["explain", "tank", "eager_target.positions"]),
+        ("explain_scalar", ["explain", "tank", "eager_draft.real_tokens"]),
+        ("error", ["error", "u503"]),
+    ],
+)
+def test_a_command_shows_what_it_did_before(
+    name: str, arguments: list[str], tank: Path, ullage: Run, golden: Golden
+) -> None:
+    golden(f"cli/{name}.txt", ullage(*arguments).shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("size", ["size", "tank"]),
+        ("explain_axis_in_numbers", ["explain", "tank", "eager_target.tokens"]),
+        ("explain_slot_in_numbers", ["explain", "tank", "eager_target.positions"]),
+    ],
+)
+def test_a_command_with_a_configuration_shows_what_it_did_before(
+    name: str, arguments: list[str], configured: Path, ullage: Run, golden: Golden
+) -> None:
+    golden(f"cli/{name}.txt", ullage(*arguments, "--config", str(configured)).shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("check", ["check", "tank"]),
+        ("size", ["size", "tank", "--config", "settings.yaml"]),
+        ("explain_axis", ["explain", "tank", "eager_target.tokens", "--config", "settings.yaml"]),
+        ("explain_slot", ["explain", "tank", "eager_target.positions"]),
+    ],
+)
+def test_json_says_what_it_did_before(
+    name: str, arguments: list[str], configured: Path, ullage: Run, golden: Golden
+) -> None:
+    ran = ullage(*arguments, "--json")
+    document = json.loads(ran.out)
+    document.pop("digest", None)
+    golden(f"cli/{name}.json", json.dumps(document, indent=1) + "\n")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_no_line_is_wider_than_the_page(configured: Path, ullage: Run) -> None:
+    for arguments in (
+        ["check", "tank"],
+        ["explain", "tank", "eager_target.tokens"],
+        ["size", "tank", "--config", "settings.yaml"],
+        ["error"],
+    ):
+        lines = ullage(*arguments).out.splitlines()
+        assert max(map(len, lines)) <= 100
+        assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_json_of_a_format_option_is_that_of_the_flag(tank: Path, ullage: Run) -> None:
+    assert ullage("check", "tank", "--format", "json") == ullage("check", "tank", "--json")
+
+
+def test_all_codes_are_listed(ullage: Run) -> None:
+    listed = ullage("error").out
+    assert [entry.id for entry in all_codes() if entry.id not in listed] == []
+    records = json.loads(ullage("error", "--json").out)
+    assert [record["code"] for record in records] == [entry.id for entry in all_codes()]
+
+
+def test_the_version_is_shown(ullage: Run) -> None:
+    assert ullage("--version").out == f"ullage {__version__}\n"
+
+
+def test_help_names_every_command(ullage: Run) -> None:
+    shown = ullage("--help")
+    assert shown.code == 0
+    for command in ("check", "compile", "explain", "size", "audit", "error"):
+        assert command in shown.out
