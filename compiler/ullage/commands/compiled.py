@@ -15,7 +15,8 @@ from ullage.place import Place
 class Compiled:
     """The generated files of one engine by path below its package, and what is to be said of them.
 
-    `provenance` is what they were made from. `warnings` never fail a run; `unproven` do, unless unproven capacities are allowed.
+    `provenance` is what they were made from. `warnings` never fail a run; `unproven` do, unless
+    unproven capacities are allowed.
     """
 
     engine: str
@@ -42,11 +43,11 @@ def from_text(text: str) -> Compiled | None:
     try:
         document: object = json.loads(text)
         return _compiled(document)
-    except (ValueError, _OtherForm):
+    except (ValueError, _OtherFormError):
         return None
 
 
-class _OtherForm(Exception):
+class _OtherFormError(Exception):
     """The text is JSON of another form."""
 
 
@@ -81,7 +82,7 @@ def _diagnostic(document: object) -> Diagnostic:
     hint = record.get("hint")
     severity = record.get("severity")
     if not _is_severity(severity):
-        raise _OtherForm
+        raise _OtherFormError
     related = []
     for each in _list(record.get("related")):
         place, note = _list(each)
@@ -107,13 +108,13 @@ def _place(document: object) -> Place:
 
 def _record(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise _OtherForm
+        raise _OtherFormError
     return value
 
 
 def _list(value: object) -> list[object]:
     if not isinstance(value, list):
-        raise _OtherForm
+        raise _OtherFormError
     return value
 
 
@@ -123,11 +124,11 @@ def _texts(value: object) -> dict[str, str]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise _OtherForm
+        raise _OtherFormError
     return value
 
 
 def _number(value: object) -> int:
     if not isinstance(value, int):
-        raise _OtherForm
+        raise _OtherFormError
     return value

@@ -21,9 +21,7 @@ from ullage.plan.model import Dimension, PlannedSlot
 from ullage.spec.model import Dtype
 
 
-def show(
-    analysis: Analysis, subject: SlotSubject, settings: Settings | None, page: Page
-) -> None:
+def show(analysis: Analysis, subject: SlotSubject, settings: Settings | None, page: Page) -> None:
     """What a reader of the spec wants to know of a slot, on one page."""
     _Explanation(analysis, subject, settings, page).show()
 

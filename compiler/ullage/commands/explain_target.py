@@ -19,9 +19,7 @@ from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr
 
 
-def show(
-    analysis: Analysis, subject: TargetSubject, settings: Settings | None, page: Page
-) -> None:
+def show(analysis: Analysis, subject: TargetSubject, settings: Settings | None, page: Page) -> None:
     """The capacity, then every mode that it is the maximum of, then the names it uses."""
     _Explanation(analysis, subject, settings, page).show()
 
@@ -101,7 +99,9 @@ class _Explanation:
         """The extent after each transform; with a configuration, that of the largest batch."""
         page, target = self.page, self.subject.target
         largest = self._largest_batch(candidates)
-        page.line("extent" if largest is None else "extent, and that of the largest batch", indent=2)
+        page.line(
+            "extent" if largest is None else "extent, and that of the largest batch", indent=2
+        )
         for stage in mode.stages:
             if target in stage.extents:
                 named = stage.transform or "of the live batch"
@@ -183,7 +183,9 @@ def document(analysis: Analysis, subject: TargetSubject, settings: Settings | No
         "target": target,
         "formula": spell(capacity.formula),
         "value": _number(capacity.formula, settings),
-        "binding": list(binding_modes(capacity) if settings is None else settings.binding(capacity)),
+        "binding": list(
+            binding_modes(capacity) if settings is None else settings.binding(capacity)
+        ),
         "sound": proof.sound,
         "tight": proof.tight,
         "obligations": proof.obligations,
@@ -225,9 +227,7 @@ def _mode_record(
         if target in stage.extents
     ]
     largest: list[Json] = [
-        _candidate_record(each, settings)
-        for each in capacity.candidates
-        if each.mode == mode.name
+        _candidate_record(each, settings) for each in capacity.candidates if each.mode == mode.name
     ]
     return {
         "mode": mode.name,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Final
 
 from ullage.diagnostics.diagnostic import Diagnostic, DiagnosticError
-from ullage.diagnostics.render import Record, records, render_github, render_text, summary
+from ullage.diagnostics.render import records, render_github, render_text, summary
 
-Json = str | int | bool | None | list["Json"] | dict[str, "Json"] | Mapping[str, "Json"]
+Json = str | int | Sequence["Json"] | Mapping[str, "Json"] | None
 
 # What is wrong with files, but not with how they are read and written.
 _NOT_IO: Final = frozenset({"U901", "U910"})
@@ -67,9 +67,7 @@ def _reader_left() -> Exit:
     return Exit.OK
 
 
-def refuse(
-    diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], output: Format
-) -> Exit:
+def refuse(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], output: Format) -> Exit:
     """Write errors, as all that a command has to say, and answer the exit code they mean."""
     found = tuple(diagnostics)
     if output is Format.JSON:
@@ -112,5 +110,4 @@ def write_json(document: Json) -> None:
 
 def json_of(diagnostics: Iterable[Diagnostic]) -> Json:
     """The diagnostics as part of a JSON document."""
-    found: list[Record] = records(diagnostics)
-    return [dict(record) for record in found]
+    return records(diagnostics)

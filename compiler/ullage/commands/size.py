@@ -56,7 +56,9 @@ class SizedRunner:
 
     def binding(self, slot: PlannedSlot) -> tuple[str, ...]:
         targets = {dimension.target for dimension in slot.dimensions}
-        modes = (mode for each in self.capacities if each.target in targets for mode in each.binding)
+        modes = (
+            mode for each in self.capacities if each.target in targets for mode in each.binding
+        )
         return tuple(dict.fromkeys(modes))
 
 
@@ -153,7 +155,7 @@ def document(settings: Settings, bill: tuple[SizedRunner, ...]) -> Json:
         "engine": settings.resolved.spec.engine,
         "configuration": settings.parameters(),
         "runners": [_record(runner, settings) for runner in bill],
-        "bytes": dict(total_of(bill)),
+        "bytes": _by_name(total_of(bill)),
     }
 
 
@@ -179,5 +181,9 @@ def _record(runner: SizedRunner, settings: Settings) -> Json:
         "runner": runner.runner.name,
         "capacities": capacities,
         "slots": slots,
-        "bytes": dict(runner.bytes),
+        "bytes": _by_name(runner.bytes),
     }
+
+
+def _by_name(sizes: Mapping[DeviceRole, int]) -> dict[str, int]:
+    return {str(device): size for device, size in sizes.items()}

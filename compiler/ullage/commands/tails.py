@@ -22,6 +22,4 @@ def tail_rules(slot: PlannedSlot) -> tuple[TailRule, ...]:
     modes: dict[tuple[Expr | None, tuple[str, ...]], list[str]] = {}
     for mode, tail in slot.tails.items():
         modes.setdefault((tail.fill, tail.readers), []).append(mode)
-    return tuple(
-        TailRule(fill, readers, tuple(names)) for (fill, readers), names in modes.items()
-    )
+    return tuple(TailRule(fill, readers, tuple(names)) for (fill, readers), names in modes.items())

@@ -20,6 +20,13 @@ Progress = Callable[[str], None]
 Styled = str | tuple[str, str]
 
 
+class _Console(Console):
+    """rich would end the process with exit code 1, which here means that errors were found."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _stripped(line: list[Segment]) -> Text:
     """A rendered line without the blanks that fill up its last column."""
     text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
@@ -29,7 +36,7 @@ def _stripped(line: list[Segment]) -> Text:
 
 def result_console() -> Console:
     """The standard output; without a terminal it has one width, so that output is stable."""
-    console = Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+    console = _Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
     if console.is_terminal:
         console.width = max(_LEAST_WIDTH, min(console.width, _MOST_WIDTH))
     else:

@@ -9,7 +9,7 @@ from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.diagnostics.frame import code_frame, printable
 from ullage.place import Place
 
-Record = Mapping[str, str | int | None | list[dict[str, str | int]]]
+Record = Mapping[str, str | int | list[dict[str, str | int]] | None]
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:

@@ -68,23 +68,27 @@ class BatchEmitter:
             "batch.py.j2",
             modes=[_mode(mode, code) for code, mode in enumerate(modes)],
             axes=[
-                AxisView(comment(axis.place.short, 4), self.engine.axis(axis.name), _doc(axis.doc or axis.name))
+                AxisView(
+                    comment(axis.place.short, 4),
+                    self.engine.axis(axis.name),
+                    _doc(axis.doc or axis.name),
+                )
                 for axis in self.engine.axes
             ],
             live_fields=[self._live_field(each) for each in self.engine.live_fields.values()],
             batches=[self._batch(each) for each in self.engine.runners],
         )
-        about = (sentence(f"Batches of {self.engine.spec.engine}: their modes, before and after load"),)
+        about = (
+            sentence(f"Batches of {self.engine.spec.engine}: their modes, before and after load"),
+        )
         return Module("batch.py", about, body, {})
 
     def _live_field(self, field: LiveField) -> FieldView:
         if field.varies is not None:
             text = f"{field.varies.doc or field.varies.name}; None for the configured value"
-            places = (comment(field.varies.place.short, 4),)
-            return FieldView(places, field.name, "int | None", " = None", _doc(text))
-        places = tuple(
-            dict.fromkeys(comment(place, 4) for place in self._places_of(field))
-        )
+            place = comment(field.varies.place.short, 4)
+            return FieldView((place,), field.name, "int | None", " = None", _doc(text))
+        places = tuple(dict.fromkeys(comment(place, 4) for place in self._places_of(field)))
         texts = tuple(dict.fromkeys(self._texts_of(field)))
         doc = _doc("; ".join(texts))
         if field.is_tensor:

@@ -65,7 +65,7 @@ class ArgumentView:
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """One check of `validate`, made where the condition holds; `otherwise` where the guard fails."""
+    """One check of `validate`, made where `condition` holds; `otherwise` where `guard` fails."""
 
     condition: str
     guard: str
@@ -141,8 +141,12 @@ class ConfigEmitter:
         if parameter.type in ("int", "list") and not parameter.unit.dimensionless:
             parts.append(f"in {unit}")
         if variable.low is not None and variable.high is not None and parameter.type != "enum":
-            low, high = (shortened(end, self.settings.spelled) for end in (variable.low, variable.high))
-            parts.append(f"each in [{low}, {high}]" if parameter.type == "list" else f"[{low}, {high}]")
+            low, high = (
+                shortened(end, self.settings.spelled) for end in (variable.low, variable.high)
+            )
+            parts.append(
+                f"each in [{low}, {high}]" if parameter.type == "list" else f"[{low}, {high}]"
+            )
         if described.guarded:
             parts.append(f"None unless {shortened(described.guard, self.settings.spelled)}")
         return sentence("; ".join(parts))
@@ -167,9 +171,7 @@ class ConfigEmitter:
         if parameter.default is None:
             return None
         worker = described.worker or self.spec.workers[0].name
-        return self._over_parameters(
-            for_worker(self.settings.resolved, worker)(parameter.default)
-        )
+        return self._over_parameters(for_worker(self.settings.resolved, worker)(parameter.default))
 
     def _fill(self, described: Described, default: Expr, place: Place) -> Iterator[str]:
         """The lines that compute a default where none was given."""
@@ -228,9 +230,7 @@ class ConfigEmitter:
         """The parameters, each behind those that its guard and its range depend on."""
         variables = {each.name: each for each in self.domain.variables}
         uses: Mapping[str, tuple[str, ...]] = {
-            name: tuple(
-                used for used in self._parameters(*self._conditions(each)) if used != name
-            )
+            name: tuple(used for used in self._parameters(*self._conditions(each)) if used != name)
             for name, each in variables.items()
         }
         ordered, _ = dependency_order(dict(uses))
@@ -260,15 +260,21 @@ class ConfigEmitter:
             case _:
                 call = f"problems.boolean({subject}, {place})"
         needed = self._passed(self._parameters(*self._conditions(variable)))
-        is_total = all(self._is_total(self._over_parameters(part)) for part in self._conditions(variable))
+        is_total = all(
+            self._is_total(self._over_parameters(part)) for part in self._conditions(variable)
+        )
         if not described.guarded:
-            return CheckView(needed, "", call if is_total else f"problems.attempt(lambda: {call})", "")
+            return CheckView(
+                needed, "", call if is_total else f"problems.attempt(lambda: {call})", ""
+            )
         guard = self._bracketed(self.settings.source("self"), variable.guard)
         text = literal(shortened(variable.guard, self.settings.spelled))
         unset = f"problems.unset({subject}, {text}, {place})"
         if is_total:
             return CheckView(needed, guard, call, unset)
-        return CheckView(needed, "", f"problems.attempt(lambda: {call} if {guard} else {unset})", "")
+        return CheckView(
+            needed, "", f"problems.attempt(lambda: {call} if {guard} else {unset})", ""
+        )
 
     def _ends(self, variable: Variable) -> str:
         source = self.settings.source("self")
@@ -326,4 +332,3 @@ class ConfigEmitter:
             source.of(negated(definition.guard)) if guarded else "",
             f"({value})",
         )
-

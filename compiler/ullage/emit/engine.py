@@ -143,9 +143,7 @@ def batch_types(runner: RunnerModel, use: Use) -> str:
     return " | ".join(kinds)
 
 
-def _asked(
-    runner: RunnerModel, text: NamedText, use: Use, returns: str, prefix: str
-) -> MethodView:
+def _asked(runner: RunnerModel, text: NamedText, use: Use, returns: str, prefix: str) -> MethodView:
     arguments = f"self, batch: {batch_types(runner, use)}, /"
     doc = docstring((sentence(f"{prefix}{text.doc}"),), indent=8)
     return MethodView(comment(text.place.short, 4), text.name, arguments, returns, doc)

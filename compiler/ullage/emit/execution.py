@@ -179,7 +179,7 @@ class _Writer:
     def view(self, name: str, modes: list[Mode]) -> ExecuteView:
         steps = [item.step for item in _flat(self.items)]
         loads = any(step.action == "load" for step in steps)
-        block = () if loads else (Line("batch = self.load(live, copy=False, pad=pad)"),)
+        block: Block = () if loads else (Line("batch = self.load(live, copy=False, pad=pad)"),)
         self.loaded = not loads
         block += self._block(self.items)
         gives = [step.gives for step in steps if step.gives is not None]
@@ -246,7 +246,7 @@ class _Writer:
         """Facts that this block needs in more than one statement, from the first of them on."""
         for fact in sorted(_needed(items[0]) & self._facts - self.bound, key=self._order):
             statements = _statements_with(items, fact)
-            if statements > 1 or _uses_in(items[0], fact) > 1 and _is_first(items[0], fact):
+            if statements > 1 or (_uses_in(items[0], fact) > 1 and _is_first(items[0], fact)):
                 yield Line(f"{self._names.of(fact)} = engine.{fact}({self._batch})")
                 self.bound.add(fact)
 
@@ -347,4 +347,3 @@ def _uses_in(item: Item, fact: str) -> int:
 
 def _is_first(item: Item, fact: str) -> bool:
     return bool(item.conditions) and fact in free_names(item.conditions[0])
-

@@ -8,13 +8,15 @@ from functools import cached_property
 
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
+from ullage.bound.modes import serving_definitions
 from ullage.bound.problem import ModeProblem, RunnerProblem
-
+from ullage.bound.specialise import ForWorker, for_worker
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names, camel
 from ullage.emit.settings import Settings
 from ullage.expr.parse import SourceRef
-from ullage.bound.specialise import ForWorker, for_worker
+from ullage.expr.simplify import fold
+from ullage.expr.tree import Expr, Name, free_names, substitute
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.certificate import Proof
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Spec, Transform
@@ -101,9 +103,7 @@ class EngineModel:
 
     def serving_field(self, parameter: Parameter) -> LiveField:
         """The field of the live batch that holds a varying parameter."""
-        return next(
-            each for each in self.live_fields.values() if each.varies == parameter
-        )
+        return next(each for each in self.live_fields.values() if each.varies == parameter)
 
     def transform(self, name: str) -> Transform:
         """A transform by name."""
@@ -144,6 +144,11 @@ class RunnerModel:
             each for each in engine.spec.runners if each.name == planned.runner
         )
         self.rewrite: ForWorker = for_worker(analysis.resolved, planned.worker)
+        self._serving: dict[str, Expr] = {
+            name: self.rewrite(value)
+            for base, value in serving_definitions(analysis.resolved).items()
+            for name in free_names(self.rewrite(Name(base)))
+        }
         fields = (
             *(slot.name for slot in planned.slots),
             *(each.name for each in engine.spec.carried),
@@ -151,6 +156,14 @@ class RunnerModel:
         extents = [engine.axis(axis.name) for axis in engine.axes]
         reserved = (*VIEW_RESERVED, *extents, *(f"live_{name}" for name in extents), *IMPORTED)
         self._fields = Names(fields, reserved)
+
+    def unfold(self, expr: Expr) -> Expr:
+        """`expr`, of this worker, with definitions that change while serving written out."""
+        return fold(substitute(expr, self._serving))
+
+    def of_batch(self, expr: Expr) -> Expr:
+        """An expression of a mode or transform as it is for a batch of this worker."""
+        return self.unfold(self.rewrite(expr))
 
     @property
     def title(self) -> str:
@@ -225,7 +238,9 @@ def _live_fields(spec: Spec) -> Mapping[tuple[str, ...], LiveField]:
             tensors[slot.source.path] = True
     for carried in spec.carried:
         tensors[carried.source.path] = True
-    varying = {(each.name,): each for each in spec.parameters if each.varies is not None}
+    varying: dict[tuple[str, ...], Parameter] = {
+        (each.name,): each for each in spec.parameters if each.varies is not None
+    }
     paths = {path: "_".join(path[1:] if len(path) > 1 else path) for path in tensors}
     paths |= {path: each.name for path, each in varying.items() if path not in paths}
     made: dict[tuple[str, ...], LiveField] = {}

@@ -83,35 +83,54 @@ IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
 class Module:
     """A module to write: what it is about, and its definitions as text.
 
-    `siblings` says which module of the package defines a name that the body may use.
+    `siblings` says which module of the package defines a name that the body may use; `exports`
+    are names to import from there although the body only lists them.
     """
 
     path: str
     about: tuple[str, ...]
     body: str
     siblings: Mapping[str, str]
-    checks_version: bool = True
+    exports: tuple[str, ...] = ()
 
 
 def assembled(module: Module, header: Iterable[str]) -> str:
     """The text of a module, not formatted yet."""
-    body = module.body
-    if module.checks_version:
+    body = _without_unused(module.body)
+    if not module.exports:
         check = f"require_generated_code_version({GENERATED_CODE_VERSION}, __name__)"
         body = f"{check}\n\n{body}"
     return render(
         "module.py.j2",
         header="\n".join(comment(line) for line in header),
         about=docstring(module.about, indent=0),
-        imports=imports_of(body, module.siblings),
+        imports=imports_of(body, module.siblings, module.exports),
         body=body,
     )
 
 
-def imports_of(body: str, siblings: Mapping[str, str]) -> str:
+def _without_unused(body: str) -> str:
+    """The body without the line `config = self.config` in functions that do not need it."""
+    unused: set[int] = set()
+    for function in ast.walk(ast.parse(body)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        used = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == "config"]
+        for statement in function.body:
+            if (
+                isinstance(statement, ast.Assign)
+                and len(used) == 1
+                and used[0] in statement.targets
+            ):
+                unused.add(statement.lineno)
+    lines = body.split("\n")
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in unused)
+
+
+def imports_of(body: str, siblings: Mapping[str, str], exports: Iterable[str] = ()) -> str:
     """The imports that the names in `body` need, in the order of isort."""
     tree = ast.parse(body)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {*exports} | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used -= {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     sections = (
         {name: module for name, module in STANDARD.items() if name in used},

@@ -14,9 +14,7 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
     TRUE,
-    Binary,
     Expr,
-    Integer,
     Name,
     Over,
     free_names,
@@ -72,29 +70,25 @@ class Scope:
 def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
     """The scope of one mode of one runner."""
     engine = runner.engine
+    used = _used(runner, mode)
     serving = {
         text: parameter
         for parameter in engine.spec.parameters
         if parameter.varies is not None
-        for text in sorted(free_names(runner.rewrite(Name(parameter.name))))
-        if parameter.name in _used(runner, mode)
+        for text in sorted(free_names(runner.rewrite(Name(parameter.name))) & used)
     }
     names = [
         *(axis.name for axis in engine.axes),
         *(variable.name for variable in mode.live),
         *serving,
-        *(
-            name
-            for entry in mode.pipeline
-            for name, _ in engine.transform(entry.transform).let
-        ),
+        *(name for entry in mode.pipeline for name, _ in engine.transform(entry.transform).let),
     ]
     visible = frozenset(variable.name for variable in mode.live if variable.seen_in)
     return Scope(runner, mode, Names(names, RESERVED_LOCALS), serving, visible)
 
 
 def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
-    """The parameters that the expressions of a mode name directly."""
+    """The names, as this worker has them, that expressions about batches of a mode depend on."""
     steps = [runner.engine.transform(entry.transform) for entry in mode.pipeline]
     expressions = [
         *(value for _, value in mode.axes),
@@ -104,23 +98,7 @@ def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
         *mode.where,
         *(extent for slot in runner.engine.spec.slots for extent in slot.shape),
     ]
-    return frozenset[str]().union(*map(free_names, expressions))
-
-
-def is_expansion(step: Transform) -> bool:
-    """Whether a transform multiplies rows that tensors bring, rather than adding padded ones."""
-    values = (value for _, value in (*step.let, *step.assigns))
-    return step.collective is None and all(map(_only_grows, values))
-
-
-def _only_grows(value: Expr) -> bool:
-    match value:
-        case Name() | Integer():
-            return True
-        case Binary(operator="*" | "+", left=left, right=right):
-            return _only_grows(left) and _only_grows(right)
-        case _:
-            return False
+    return frozenset[str]().union(*(free_names(runner.of_batch(each)) for each in expressions))
 
 
 @dataclass
@@ -144,11 +122,11 @@ class _Transforms:
         self.lines.extend(body)
 
     def _body(self, step: Transform, entry: PipelineEntry) -> Iterator[str]:
-        rewrite = self.scope.runner.rewrite
-        arguments = {name: rewrite(value) for name, value in entry.arguments}
+        runner = self.scope.runner
+        arguments = {name: runner.of_batch(value) for name, value in entry.arguments}
 
         def resolved(value: Expr) -> Expr:
-            return fold(substitute(rewrite(value), arguments))
+            return fold(substitute(runner.of_batch(value), arguments))
 
         lets = [(name, resolved(value)) for name, value in step.let]
         assigns = [(name, resolved(value)) for name, value in step.assigns]
@@ -241,7 +219,7 @@ def live_function(scope: Scope) -> FunctionView:
     names = {name: scope.local(name) for name in sorted(scope.visible)}
     source = _with_sums(scope, scope.source(names))
     axes = [engine.axis(axis.name) for axis in engine.axes]
-    values = [source.of(fold(runner.rewrite(dict(mode.axes)[axis.name]))) for axis in engine.axes]
+    values = [source.of(runner.of_batch(dict(mode.axes)[axis.name])) for axis in engine.axes]
     transforms = _Transforms(scope)
     for entry in expansions(runner, mode):
         transforms.add(entry)
@@ -285,12 +263,10 @@ def summing_source(scope: Scope, extra: Mapping[str, str] | None = None) -> Sour
 
 
 def expansions(runner: RunnerModel, mode: Mode) -> tuple[PipelineEntry, ...]:
-    """The transforms at the start of a pipeline that multiply the rows tensors bring."""
-    if not mode.live:
-        return ()
+    """The transforms at the start of a pipeline whose result the tensors hold already."""
     found: list[PipelineEntry] = []
     for entry in mode.pipeline:
-        if not is_expansion(runner.engine.transform(entry.transform)):
+        if not runner.engine.transform(entry.transform).in_batch:
             break
         found.append(entry)
     return tuple(found)
@@ -305,22 +281,15 @@ def pad_function(scope: Scope) -> FunctionView:
         transforms.add(entry)
     listed = ", ".join(scope.local(axis.name) for axis in engine.axes)
     trailing = "," if len(engine.axes) == 1 else ""
-    begin = f"{listed}{trailing} = rows"
-    if not mode.live:
-        source = scope.source()
-        values = [fold(runner.rewrite(dict(mode.axes)[axis.name])) for axis in engine.axes]
-        begin = f"{listed} = {', '.join(source.of(value) for value in values)}"
-    lines = [begin, *transforms.lines, f"return Rows({listed})"]
-    if mode.live and not transforms.lines:
+    lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
+    if not transforms.lines:
         lines = ["return rows"]
     names = ", ".join(entry.transform for entry in mode.pipeline) or "nothing"
     doc = sentence(f"Rows of a {mode.name} batch after {names}")
-    return _function(scope, f"pad_{mode.name}", lines, doc, rows=bool(mode.live))
+    return _function(scope, f"pad_{mode.name}", lines, doc, rows=True)
 
 
-def _function(
-    scope: Scope, name: str, lines: list[str], doc: str, *, rows: bool
-) -> FunctionView:
+def _function(scope: Scope, name: str, lines: list[str], doc: str, *, rows: bool) -> FunctionView:
     """A function that takes what its lines use."""
     text = "\n".join(lines)
     arguments: list[str] = []
@@ -333,7 +302,7 @@ def _function(
     if rows:
         arguments.append("rows: Rows")
     else:
-        arguments.extend(_live_arguments(scope, text) if scope.mode.live else ())
+        arguments.extend(_live_arguments(scope, text))
     arguments.extend(_serving_arguments(scope, text))
     place = comment(scope.mode.place.short)
     return FunctionView(place, name, tuple(arguments), docstring((doc,)), tuple(lines))
@@ -356,4 +325,3 @@ def _serving_arguments(scope: Scope, text: str) -> Iterator[str]:
 def _mentions(text: str, name: str) -> bool:
     words = "".join(c if c.isalnum() or c in "_." else " " for c in text).split()
     return name in words
-

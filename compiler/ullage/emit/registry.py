@@ -78,13 +78,15 @@ class RegistryEmitter:
 
     def _runner(self, runner: RunnerModel) -> RegistryView:
         slots = {slot.name: self._slot(runner, slot) for slot in runner.slots}
-        viewed = tuple(slots[slot.name] for slot in runner.slots if is_viewed(self.engine, slot))
+        viewed = tuple(slots[slot.name] for slot in runner.slots if is_viewed(runner, slot))
         return RegistryView(
             comment(runner.planned.place.short),
             runner.classes.registry,
             runner.classes.views,
             runner.classes.capacities,
-            docstring((sentence(f"The static buffers of the {runner.title}, each at its capacity"),)),
+            docstring(
+                (sentence(f"The static buffers of the {runner.title}, each at its capacity"),)
+            ),
             docstring((sentence("What a batch of one padded shape sees of the buffers"),)),
             tuple(self._arena(role, runner, slots) for role in ROLES),
             tuple(slots.values()),
@@ -94,8 +96,8 @@ class RegistryEmitter:
 
     def views_use_config(self, runner: RunnerModel) -> bool:
         """Whether the shape of some view follows from parameters too."""
-        viewed = (slot for slot in runner.slots if is_viewed(self.engine, slot))
-        return any("config." in text for slot in viewed for text in self._extents(slot))
+        viewed = (slot for slot in runner.slots if is_viewed(runner, slot))
+        return any("config." in text for slot in viewed for text in self._extents(runner, slot))
 
     def _arena(
         self, role: DeviceRole, runner: RunnerModel, slots: dict[str, SlotView]
@@ -115,7 +117,7 @@ class RegistryEmitter:
         guarded = slot.guard != TRUE
         shape = "".join(f"{self._capacity(runner, each)}, " for each in slot.dimensions)
         spelled = ", ".join(spell(each.extent) for each in slot.dimensions)
-        view = f"padded_view(registry.{name}, {', '.join(self._extents(slot))})"
+        view = f"padded_view(registry.{name}, {', '.join(self._extents(runner, slot))})"
         if guarded:
             view = f"None if registry.{name} is None else {view}"
         return SlotView(
@@ -135,26 +137,26 @@ class RegistryEmitter:
             return f"capacities.{runner.capacity_field(dimension.target)}"
         return self._config.of(dimension.capacity)
 
-    def _extents(self, slot: PlannedSlot) -> Iterator[str]:
+    def _extents(self, runner: RunnerModel, slot: PlannedSlot) -> Iterator[str]:
         rows = {f"padded_{a.name}": f"rows.{self.engine.axis(a.name)}" for a in self.engine.axes}
         source = self._config.with_names(rows)
-        if is_viewed(self.engine, slot):
+        if is_viewed(runner, slot):
             yield from (source.of(dimension.extent) for dimension in slot.dimensions)
 
 
-def is_viewed(engine: EngineModel, slot: PlannedSlot) -> bool:
+def is_viewed(runner: RunnerModel, slot: PlannedSlot) -> bool:
     """Whether the padded shape of a batch decides the shape of the slot's view."""
-    return all(follows_rows(engine, dimension.extent) for dimension in slot.dimensions)
+    return all(follows_rows(runner, dimension.extent) for dimension in slot.dimensions)
 
 
-def follows_rows(engine: EngineModel, extent: Expr) -> bool:
-    """Whether an extent is made of padded axes and parameters only."""
+def follows_rows(runner: RunnerModel, extent: Expr) -> bool:
+    """Whether an extent is made of padded axes and parameters that never change only."""
+    engine = runner.engine
     axes = {f"padded_{axis.name}" for axis in engine.axes}
     varying = {each.varies.name for each in engine.live_fields.values() if each.varies}
     return all(
-        name in axes
-        or (name in engine.settings and engine.settings.of(name).base not in varying)
-        for name in free_names(extent)
+        name in axes or (name in engine.settings and engine.settings.of(name).base not in varying)
+        for name in free_names(runner.unfold(extent))
     )
 
 

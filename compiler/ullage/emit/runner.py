@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ullage.emit.blocks import lines_of
 from ullage.emit.engine import ValueTypes
 from ullage.emit.execution import ExecuteView, Execution
+from ullage.emit.extents import extents_class, own_extents
 from ullage.emit.loading import GroupView, Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module, render
@@ -68,8 +69,8 @@ class RunnerEmitter:
                 (sentence(runner.runner.doc or runner.title), f"The {runner.title}."), indent=4
             ),
             axes=[engine.axis(axis.name) for axis in engine.axes],
-            extents_class=loading.extents_class,
-            own_extents=loading.own_extents,
+            extents_class=extents_class(runner),
+            own_extents=own_extents(runner),
             functions=list(loading.functions()),
             extents=list(loading.extents()),
             served=[self._served(name, guard) for name, guard in self._guards()],

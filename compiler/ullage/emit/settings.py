@@ -10,7 +10,7 @@ from ullage.bound.specialise import worker_name
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import ClassNames, Names
 from ullage.emit.source import Source
-from ullage.expr.kinds import EnumKind, Kind, ListKind
+from ullage.expr.kinds import EnumKind, IntKind, Kind, ListKind
 from ullage.expr.tree import TRUE, Enumerant, Expr, substitute
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Parameter
@@ -48,17 +48,15 @@ class Settings:
         definitions: tuple[Definition, ...],
     ) -> None:
         self.resolved = resolved
+        guards: dict[str, Expr] = {each.name: each.guard for each in variables}
+        guards |= {each.name: each.guard for each in definitions}
         origins = dict(_origins(resolved))
-        names = Names((each.name for each in (*variables, *definitions)), RESERVED_ATTRIBUTES)
+        names = Names(guards, RESERVED_ATTRIBUTES)
         self._described: Mapping[str, Described] = {
-            each.name: Described(
-                each.name,
-                names.of(each.name),
-                *origins[each.name],
-                resolved.kinds[origins[each.name][0]],
-                each.guard,
+            name: Described(
+                name, names.of(name), *origins[name], resolved.kinds[origins[name][0]], guard
             )
-            for each in (*variables, *definitions)
+            for name, guard in guards.items()
         }
         classes = ClassNames(RESERVED_CLASSES)
         self._enums: Mapping[str, str] = {
@@ -104,7 +102,7 @@ class Settings:
             return self._enums[kind.name]
         if isinstance(kind, ListKind):
             return "tuple[int, ...]"
-        return "int" if kind.__class__.__name__ == "IntKind" else "bool"
+        return "int" if isinstance(kind, IntKind) else "bool"
 
     def source(self, owner: str) -> Source:
         """Writes expressions over the attributes of `owner`, a `Config`."""
@@ -129,10 +127,11 @@ class Settings:
 
 def _origins(resolved: ResolvedSpec) -> Iterator[tuple[str, tuple[str, str | None]]]:
     """Each name of the specialised domain, with the spec's own name and the worker."""
-    named = (*resolved.spec.parameters, *resolved.spec.definitions)
-    for each in named:
-        if each.name not in resolved.worker_dependent:
-            yield each.name, (each.name, None)
+    declared = [each.name for each in resolved.spec.parameters]
+    declared += [each.name for each in resolved.spec.definitions]
+    for name in declared:
+        if name not in resolved.worker_dependent:
+            yield name, (name, None)
             continue
         for worker in resolved.spec.workers:
-            yield worker_name(each.name, worker.name), (each.name, worker.name)
+            yield worker_name(name, worker.name), (name, worker.name)

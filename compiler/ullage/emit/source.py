@@ -177,4 +177,3 @@ def _truth(value: bool) -> str:
 def _over(expr: Over) -> str:
     inner = write(expr.operand, Dialect(str, _bare, _truth, str, _over))
     return f"{expr.aggregate}({inner})"
-

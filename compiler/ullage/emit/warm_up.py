@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate
-from ullage.emit.loading import Loading
+from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
 from ullage.emit.padding import expansions, scope_of
 from ullage.emit.source import Source
@@ -122,9 +122,9 @@ class WarmUps:
         axes = {f"padded_{axis.name}": f"rows_{axis.name}" for axis in engine.axes}
         source = engine.settings.source("config").with_names(axes)
         field = self.runner.field(slot.name)
-        own = {each.position for each in Loading(self.runner).own_extents if each.slot == slot}
+        own = {each.position for each in own_extents(self.runner) if each.slot == slot}
         shape = "".join(
-            f"0, " if position in own else f"{source.of(dimension.extent)}, "
+            "0, " if position in own else f"{source.of(dimension.extent)}, "
             for position, dimension in enumerate(slot.dimensions)
         )
         registry = f"self.registry.{field}"

@@ -238,7 +238,8 @@ def _comparison(expr: Comparison, kinds: Mapping[str, Kind]) -> BoolKind:
     left, right = infer(expr.left, kinds), infer(expr.right, kinds)
     if isinstance(left, ListKind):
         raise _expected("an integer", left, expr.left.place)
-    _joined(left, right, expr.place if isinstance(left, IntKind) else expr.right.place)
+    amounts = isinstance(left, IntKind) and isinstance(right, IntKind)
+    _joined(left, right, expr.place if amounts else expr.right.place)
     if expr.operator not in ("==", "!=") and not isinstance(left, IntKind):
         message = f"'{expr.operator}' orders integers, not {left}"
         raise ExpressionError(errors.WRONG_KIND, message, expr.place, "compare with '==' or '!='")

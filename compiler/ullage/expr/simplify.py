@@ -184,15 +184,16 @@ def _extreme(node: Call) -> Expr:
 
 def _flattened(node: Call) -> tuple[Expr, ...] | None:
     """The values compared, or None for those of a list that is not written out."""
-    if len(node.arguments) == 1:
-        (values,) = node.arguments
-        return values.elements or None if isinstance(values, ListOf) else None
+    values = node.arguments
+    if len(values) == 1:
+        (written,) = values
+        values = written.elements if isinstance(written, ListOf) else ()
     flat: list[Expr] = []
-    for argument in node.arguments:
-        nested = isinstance(argument, Call) and argument.function == node.function
-        inner = children(argument) if nested else ()
-        flat.extend(inner if len(inner) > 1 else (argument,))
-    return tuple(flat)
+    for value in values:
+        nested = isinstance(value, Call) and value.function == node.function
+        inner = children(value) if nested else ()
+        flat.extend(inner if len(inner) > 1 else (value,))
+    return tuple(flat) or None
 
 
 def _rounded(node: Call) -> Expr:

@@ -13,7 +13,9 @@ from ullage.expr.parse import parse
 from ullage.expr.spell import spell
 from ullage.place import BUILT_IN
 
-NAMES = st.sampled_from(["rows", "tp_size", "max_running_requests", "speculative_draft_tokens", "4"])
+NAMES = st.sampled_from(
+    ["rows", "tp_size", "max_running_requests", "speculative_draft_tokens", "4"]
+)
 
 
 def combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -67,7 +69,5 @@ def test_a_formula_that_fits_stays_on_one_line(formula: str) -> None:
         ("an_unbreakable_name_of_many_characters", ["an_unbreakable_name_of_many_characters"]),
     ],
 )  # fmt: skip
-def test_a_formula_breaks_at_the_operator_that_binds_least(
-    formula: str, lines: list[str]
-) -> None:
+def test_a_formula_breaks_at_the_operator_that_binds_least(formula: str, lines: list[str]) -> None:
     assert broken(formula, 30) == lines

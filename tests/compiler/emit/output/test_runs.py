@@ -33,7 +33,7 @@ from output_folders import (
     write,
 )
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.emit.output import MANIFEST, survey
+from ullage.emit.output import MANIFEST, manifest, survey
 
 
 def test_what_dead_runs_left_is_removed_and_nothing_else(folder: Path) -> None:
@@ -168,12 +168,12 @@ def test_a_folder_swapped_while_it_is_read_is_read_again(
 ) -> None:
     before, after = dict.fromkeys(OLD, "ROWS = 5\n"), dict.fromkeys(OLD, "ROWS = 6\n")
     write(before, folder)
-    actual = survey.listed
+    actual = manifest.listed
 
-    def listed(manifest: bytes) -> frozenset[str]:
+    def listed(data: bytes) -> frozenset[str]:
         monkeypatch.setattr(survey, "listed", actual)
         write(after, folder)
-        return actual(manifest)
+        return actual(data)
 
     monkeypatch.setattr(survey, "listed", listed)
     assert not write(after, folder, check=True).any
@@ -184,8 +184,13 @@ def test_a_backup_that_is_half_removed_is_never_restored(
 ) -> None:
     write(OLD, folder)
     write(NEW, folder.parent / ".toy.12-00112233445566aa.old")
+
+    def stop_half_way(tree: Path) -> None:
+        (tree / MANIFEST).unlink()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
     with monkeypatch.context() as patch:
-        patch.setattr(os, "rmdir", fails_with(errno.EIO))
+        patch.setattr(shutil, "rmtree", stop_half_way)
         with refused("U903", folder):
             write(OLD, folder)
     shutil.rmtree(folder)

@@ -1,0 +1,150 @@
+"""Decides stated formulas mode by mode: a proof, or every kind of batch that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ullage.analysis import Analysis
+from ullage.audit.expectation import diagnostics_of, expected
+from ullage.audit.finder import Finder
+from ullage.audit.guards import Narrowing, Switch, raised_in, switches_of
+from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
+from ullage.audit.shown import Showing
+from ullage.audit.soundness import checked, prove
+from ullage.audit.space import Space, members_of
+from ullage.audit.stated import Question, questions
+from ullage.audit.waste import Wastes
+from ullage.bound.oracle import Oracle, oracle_for
+from ullage.bound.problem import ModeProblem
+from ullage.bound.relations import relations_of
+from ullage.bound.steps import Step
+from ullage.expr.tree import Comparison, Expr, conjunction, negation
+
+Progress = Callable[[str], None]
+
+ROUNDS = 6
+"""The most causes of one mode that are told apart."""
+
+
+def audit(analysis: Analysis, progress: Progress = lambda _: None) -> AuditReport:
+    """The verdict on every stated formula, and the expectations that it does not meet."""
+    oracle = oracle_for(analysis.problem, analysis.solver)
+    wastes = Wastes(analysis, oracle)
+    decider = _Decider(analysis, oracle, wastes)
+    reports: list[FormulaReport] = []
+    for question in questions(analysis):
+        progress(f"auditing {question.audit.name}: {question.runner.name}.{question.stated.target}")
+        reports.append(decider.report(question))
+    found = tuple(each for report in reports for each in diagnostics_of(report))
+    return AuditReport(tuple(reports), found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What was found out about one extent and one formula, whoever stated it."""
+
+    counterexamples: tuple[Counterexample, ...]
+    complete: bool
+    proof: Step | None
+
+
+@dataclass
+class _Decider:
+    """Decides questions; the same formula in two audits is decided once."""
+
+    analysis: Analysis
+    oracle: Oracle
+    wastes: Wastes
+    known: dict[tuple[str, str, Expr, Expr], _Decision] = field(default_factory=dict)
+
+    def report(self, question: Question) -> FormulaReport:
+        """The verdicts on one formula for all of its modes."""
+        return FormulaReport(
+            question.audit.name,
+            question.runner.name,
+            question.stated.target,
+            question.formula,
+            question.capacity,
+            question.stated.expect,
+            tuple(self._verdict(question, mode) for mode in question.modes),
+            self.wastes.of(question),
+            question.stated.place,
+        )
+
+    def _verdict(self, question: Question, mode: ModeProblem) -> ModeVerdict:
+        key = (question.runner.name, mode.name, question.extents[mode.name], question.formula)
+        if key not in self.known:
+            self.known[key] = _Mode(self.analysis, self.oracle, question, mode).decision()
+        found = self.known[key]
+        sound = found.proof is not None
+        return ModeVerdict(
+            mode.name,
+            "overflows" if found.counterexamples else "proved" if sound else "undecided",
+            found.counterexamples,
+            found.complete,
+            self.wastes.in_mode(question, mode) if sound else False,
+            expected(question.stated.expect, mode.name),
+            found.proof,
+        )
+
+
+class _Mode:
+    """One formula beside the extent of one mode."""
+
+    def __init__(
+        self, analysis: Analysis, oracle: Oracle, question: Question, mode: ModeProblem
+    ) -> None:
+        self.analysis, self.oracle = analysis, oracle
+        self.mode, self.formula = mode, question.formula
+        self.extent = question.extents[mode.name]
+        self.known = conjunction(mode.guard, question.guard)
+        relations = (relation.claim for relation in relations_of(mode))
+        self.given = (mode.guard, question.guard, *relations)
+        too_large = Comparison("<", self.formula, self.extent)
+        self.space = Space(
+            analysis.problem.domain,
+            mode.live,
+            (mode.guard, question.guard, *mode.where, too_large),
+            members_of(analysis.resolved, question.runner.worker, mode.live),
+        )
+
+    def decision(self) -> _Decision:
+        """A proof, or the counterexamples of all causes that were found."""
+        proof = self._proof(())
+        if proof is not None:
+            return _Decision((), True, proof)
+        found, complete = self._counterexamples()
+        if found or not complete:
+            return _Decision(found, complete, None)
+        leaf = Step("leaf", self.extent, self.formula)
+        proof = checked(leaf, (self.extent, self.formula), self.given, self.analysis.solver)
+        return _Decision((), proof is not None, proof)
+
+    def _proof(self, more: tuple[Expr, ...]) -> Step | None:
+        given = (*self.given, *more)
+        return prove(self.extent, self.formula, given, self.oracle, known=self.known)
+
+    def _counterexamples(self) -> tuple[tuple[Counterexample, ...], bool]:
+        """One for each cause; the search for the next leaves out where the last was at work."""
+        finder = Finder(self.analysis.solver, self.space)
+        switches = switches_of(self.analysis.resolved, self.mode, self.analysis.solver)
+        found: list[Counterexample] = []
+        excluded: tuple[Expr, ...] = ()
+        while len(found) < ROUNDS:
+            if excluded and self._proof(excluded) is not None:
+                return tuple(found), True
+            answer = finder.find()
+            if answer.kind != "found":
+                return tuple(found), answer.kind == "none"
+            narrowing = Narrowing(finder)
+            guards = narrowing.needed(switches)
+            smallest = finder.smallest(narrowing.off)
+            if smallest is None:
+                return tuple(found), False
+            raised: tuple[Switch, ...] = ()
+            if not guards:
+                variables = self.space.domain.variables
+                raised = narrowing.kept(raised_in(smallest.assignment, variables))
+            ...
+        return tuple(found), False

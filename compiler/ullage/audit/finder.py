@@ -1,0 +1,216 @@
+"""Finds legal assignments with z3, the smallest first.
+
+Within a bound on the sum of all integers every variable has few values, and z3 answers at once
+what it cannot decide without one. So the bound grows until something is found. What z3 finds is
+evaluated exactly before it counts: of a list z3 knows only a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import z3
+
+from ullage.audit.space import Assignment, Space, Value
+from ullage.bound.problem import Variable
+from ullage.expr.evaluate import EvaluationError, evaluate_integer
+from ullage.expr.tree import Expr, Integer, Name
+from ullage.prove.encode import Encoder
+from ullage.prove.solver import Solver
+
+LIMITS = (8, 64, 1024, None)
+"""Bounds on the sum, in the order in which they are tried; None is no bound."""
+
+RLIMIT = 2_000_000
+"""Of one question, in z3's own steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`none`: no assignment is within the limit. `unknown`: the effort was spent."""
+
+    kind: Literal["found", "none", "unknown"]
+    assignment: Assignment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """An assignment of the least size; `minimal` if it was shown that none is smaller."""
+
+    assignment: Assignment
+    size: int
+    minimal: bool
+
+
+class Finder:
+    """Asks z3 for assignments of one space."""
+
+    def __init__(self, solver: Solver, space: Space) -> None:
+        self.space = space
+        self._encoder = Encoder(
+            solver.variables,
+            solver.definitions,
+            solver.booleans,
+            lower_bounds=solver.lower_bounds,
+        )
+        self._solver = z3.SimpleSolver()
+        self._solver.set("rlimit", RLIMIT)
+        self._axioms = 0
+        held = [*space.conditions, *(each.that for each in space.domain.constraints)]
+        self._solver.add([self._encoder.boolean(each) for each in held])
+        self._live()
+        self._size = self._sum(self._excesses())
+        self._rank = self._sum(self._switched())
+        self._add_axioms()
+
+    def require(self, condition: Expr) -> None:
+        """Narrow the space for all further questions."""
+        self._solver.add(self._encoder.boolean(condition))
+        self._add_axioms()
+        conditions = (*self.space.conditions, condition)
+        space = self.space
+        self.space = Space(space.domain, space.live, conditions, space.members)
+
+    def find(self, conditions: Sequence[Expr] = ()) -> Answer:
+        """Some assignment that satisfies the conditions, small if there is a small one."""
+        for limit in LIMITS:
+            answer = self.ask(conditions, limit)
+            if answer.kind == "found":
+                return answer
+        return answer
+
+    def smallest(self, conditions: Sequence[Expr] = ()) -> Smallest | None:
+        """An assignment of least size, and among those one with few switches on."""
+        below, found, minimal = -1, None, True
+        for limit in LIMITS:
+            answer = self.ask(conditions, limit)
+            if answer.assignment is not None:
+                found = answer.assignment
+                break
+            minimal = minimal and answer.kind == "none"
+            below = -1 if limit is None else limit
+        if found is None:
+            return None
+        size = self.space.size(found)
+        while size - below > 1:
+            middle = (below + size) // 2
+            answer = self.ask(conditions, middle)
+            if answer.assignment is not None:
+                found, size = answer.assignment, self.space.size(answer.assignment)
+            else:
+                below, minimal = middle, minimal and answer.kind == "none"
+        return Smallest(self._fewest_switches(conditions, found, size), size, minimal)
+
+    def _fewest_switches(
+        self, conditions: Sequence[Expr], found: Assignment, size: int
+    ) -> Assignment:
+        while True:
+            answer = self.ask(conditions, size, self._rank < self._rank_of(found))
+            if answer.assignment is None:
+                return found
+            found = answer.assignment
+
+    def ask(
+        self, conditions: Sequence[Expr], limit: int | None, *more: z3.BoolRef
+    ) -> Answer:
+        """An assignment that satisfies the conditions, of at most the size `limit`."""
+        terms = [self._encoder.boolean(each) for each in conditions]
+        self._add_axioms()
+        self._solver.push()
+        self._solver.add([*terms, *more])
+        if limit is not None:
+            self._solver.add(self._size <= limit)
+        answer = self._solver.check()
+        model = self._solver.model() if answer == z3.sat else None
+        self._solver.pop()
+        if model is None:
+            return Answer("none" if answer == z3.unsat else "unknown")
+        return self._verified(model, conditions)
+
+    def _verified(self, model: z3.ModelRef, conditions: Sequence[Expr]) -> Answer:
+        space = self.space
+        exact = Space(space.domain, space.live, (*space.conditions, *conditions), space.members)
+        for raw in self._readings(model):
+            assignment = Assignment(space.domain, space.live, raw)
+            if exact.holds(assignment):
+                return Answer("found", assignment)
+        return Answer("unknown")
+
+    def _readings(self, model: z3.ModelRef) -> Iterable[dict[str, Value]]:
+        """What the model may mean: lists with every element that it mentions, or with one."""
+        raw: dict[str, Value] = {}
+        lists: list[Variable] = []
+        for variable in self.space.domain.variables:
+            if variable.type == "list":
+                lists.append(variable)
+            else:
+                raw[variable.name] = self._value(model, variable.name)
+        for live in self.space.live:
+            raw[live.name] = self._value(model, live.name)
+        yield {**raw, **{each.name: self._elements(model, each, raw) for each in lists}}
+        if lists:
+            yield {**raw, **{each.name: self._elements(model, each, raw)[-1:] for each in lists}}
+
+    def _value(self, model: z3.ModelRef, name: str) -> Value:
+        value = model.eval(self._encoder.names[name], model_completion=True)
+        return value.as_long() if isinstance(value, z3.IntNumRef) else bool(z3.is_true(value))
+
+    def _elements(self, model: z3.ModelRef, variable: Variable, raw: dict[str, Value]) -> list[int]:
+        """The integers of the model that can be elements of a list, up to its largest one."""
+        assignment = Assignment(self.space.domain, self.space.live, raw)
+        low, high = (_end(end, assignment) for end in (variable.low, variable.high))
+        terms = {**self._encoder.terms, **self._encoder.names}
+        values = {name: model.eval(term, model_completion=True) for name, term in terms.items()}
+        known = {n: v.as_long() for n, v in values.items() if isinstance(v, z3.IntNumRef)}
+        top = known.get(f"max({variable.name})", low)
+        return sorted({value for value in known.values() if low <= value <= min(top, high)} | {top})
+
+    def _live(self) -> None:
+        for live in self.space.live:
+            value = self._encoder.integer(Name(live.name))
+            inside = z3.And(
+                self._encoder.integer(live.low) <= value, value <= self._encoder.integer(live.high)
+            )
+            self._solver.add(z3.Implies(self._encoder.boolean(live.guard), inside))
+
+    def _excesses(self) -> Iterable[z3.ArithRef]:
+        ranges = [(e.name, e.low, e.guard) for e in self.space.domain.variables if e.type == "int"]
+        ranges += [(each.name, each.low, each.guard) for each in self.space.live]
+        for name, low, guard in ranges:
+            if low is not None:
+                excess = self._encoder.integer(Name(name)) - self._encoder.integer(low)
+                yield z3.If(self._encoder.boolean(guard), excess, 0)
+
+    def _switched(self) -> Iterable[z3.ArithRef]:
+        for each in self.space.domain.variables:
+            guard = self._encoder.boolean(each.guard)
+            if each.type == "bool":
+                yield z3.If(z3.And(guard, self._encoder.boolean(Name(each.name))), 1, 0)
+            elif each.type == "enum":
+                yield z3.If(guard, self._encoder.integer(Name(each.name)), 0)
+
+    def _rank_of(self, assignment: Assignment) -> int:
+        """How many switches are on, an enum counted by its code."""
+        kinds = {each.name: each.type for each in self.space.domain.variables}
+        values = (
+            assignment.get(name, 0) for name, kind in kinds.items() if kind in ("bool", "enum")
+        )
+        return sum(value for value in values if isinstance(value, int))
+
+    def _sum(self, terms: Iterable[z3.ArithRef]) -> z3.ArithRef:
+        return z3.Sum([z3.IntVal(0), *terms])
+
+    def _add_axioms(self) -> None:
+        """Axioms define the terms that conditions brought in, so they hold for all questions."""
+        new = self._encoder.axioms[self._axioms :]
+        self._axioms += len(new)
+        self._solver.add(new)
+
+
+def _end(end: Expr | None, assignment: Assignment) -> int:
+    try:
+        return evaluate_integer(end if end is not None else Integer(0), assignment)
+    except EvaluationError:
+        return 0

@@ -1,0 +1,130 @@
+"""Which switches must be on for a formula to be too small.
+
+A switch is the condition of a transform, a boolean parameter, or an enum that is not at its first
+value. Those that the mode itself rests on are no news. Where the condition of a transform must
+hold, the parameters that it follows from are not counted again: there are many ways to reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ullage.audit.finder import Finder
+from ullage.audit.space import Assignment, excess
+from ullage.bound.problem import ModeProblem, Variable
+from ullage.bound.specialise import worker_name
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    TRUE,
+    Comparison,
+    Enumerant,
+    Expr,
+    Name,
+    conjunction,
+    free_names,
+    negation,
+)
+from ullage.prove.solver import Solver
+from ullage.spec.check import ResolvedSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A condition that may be needed; `names` are what it rests on."""
+
+    label: str
+    on: Expr
+    names: frozenset[str]
+
+    @property
+    def off(self) -> Expr:
+        """The condition that it is off."""
+        return negation(self.on)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The switches that a mode has: of its transforms, and of the engine."""
+
+    of_transforms: tuple[Switch, ...]
+    of_parameters: tuple[Switch, ...]
+
+
+def switches_of(resolved: ResolvedSpec, mode: ModeProblem, solver: Solver) -> Switches:
+    """What can be on or off in a mode, but for what its own `when` is about."""
+    own = solver.closure(free_names(mode.guard))
+    guards = dict.fromkeys(stage.guard for stage in mode.stages if stage.guard != TRUE)
+    transforms = [
+        Switch(spell(guard), guard, solver.closure(free_names(guard)))
+        for guard in guards
+        if not solver.proves(guard, (mode.guard,))
+    ]
+    return Switches(
+        tuple(transforms),
+        tuple(each for each in _of_parameters(resolved, solver) if not each.names & own),
+    )
+
+
+def _of_parameters(resolved: ResolvedSpec, solver: Solver) -> Iterable[Switch]:
+    workers = [worker.name for worker in resolved.spec.workers]
+    for parameter in resolved.spec.parameters:
+        own = [worker_name(parameter.name, worker) for worker in workers]
+        for name in own if parameter.per_worker else [parameter.name]:
+            on: Expr
+            if parameter.type == "bool":
+                on = Name(name)
+            elif parameter.type == "enum":
+                first = Enumerant(parameter.name, parameter.values[0], 0)
+                on = Comparison("!=", Name(name), first)
+            else:
+                continue
+            guard = solver.variables[name].guard
+            yield Switch(spell(on), conjunction(guard, on), frozenset((name,)))
+
+
+@dataclass
+class Narrowing:
+    """Turns off what can be off while something is still to be found.
+
+    `certain`: each switch that was kept on is known to be needed.
+    """
+
+    finder: Finder
+    off: tuple[Expr, ...] = ()
+    certain: bool = True
+
+    def needed(self, switches: Switches) -> tuple[Switch, ...]:
+        """A least set of switches that must be on; all others are then off."""
+        transforms = self.kept(switches.of_transforms)
+        reached = frozenset[str]().union(*(each.names for each in transforms))
+        others = tuple(each for each in switches.of_parameters if not each.names & reached)
+        return (*transforms, *self.kept(others))
+
+    def kept(self, switches: Sequence[Switch]) -> tuple[Switch, ...]:
+        """The switches that stay on when as many as possible are turned off, in their order."""
+        if self._turn_off(switches):
+            return ()
+        if len(switches) == 1:
+            return tuple(switches)
+        return tuple(each for each in switches if not self._turn_off((each,)))
+
+    def _turn_off(self, switches: Sequence[Switch]) -> bool:
+        off = (*self.off, *(each.off for each in switches))
+        answer = self.finder.find(off)
+        if answer.kind == "found":
+            self.off = off
+        elif len(switches) == 1:
+            self.certain = self.certain and answer.kind == "none"
+        return answer.kind == "found"
+
+
+def raised_in(found: Assignment, variables: Iterable[Variable]) -> tuple[Switch, ...]:
+    """The integer parameters that are above their least values, as switches."""
+    return tuple(
+        Switch(spell(on), conjunction(each.guard, on), frozenset((each.name,)))
+        for each in variables
+        if each.type == "int" and each.low is not None
+        for on in (Comparison(">", Name(each.name), each.low),)
+        if excess(Name(each.name), each.low, each.guard, found) > 0
+    )

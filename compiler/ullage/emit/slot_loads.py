@@ -1,0 +1,244 @@
+"""How one slot is checked and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.emit.extents import own_extents
+from ullage.emit.model import RunnerModel
+from ullage.emit.registry import is_viewed
+from ullage.emit.source import Source
+from ullage.emit.text import comment, literal
+from ullage.expr.tree import TRUE
+from ullage.plan.model import PlannedSlot, Tail
+from ullage.spec.model import Range
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLoad:
+    """How one slot is loaded in the modes of a group.
+
+    `source` is the live batch's field, empty for a computed slot; `check` are the lines before
+    any write, `write` those that write; `exposed` is what the batch gets, `untouched` what it
+    gets when nothing is copied.
+    """
+
+    name: str
+    place: str
+    view: tuple[str, ...]
+    check: tuple[str, ...]
+    values: tuple[str, ...]
+    poison: tuple[str, ...]
+    write: tuple[str, ...]
+    verify: tuple[str, ...]
+    exposed: str
+    untouched: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotWriter:
+    """Writes how one slot is checked and loaded in one group of modes."""
+
+    runner: RunnerModel
+    slot: PlannedSlot
+    tail: Tail
+
+    def load(self) -> SlotLoad:
+        return self._computed() if self.slot.compute is not None else self._copied()
+
+    @property
+    def _field(self) -> str:
+        return self.runner.field(self.slot.name)
+
+    @property
+    def _live(self) -> str:
+        """The source as a field of the live batch."""
+        source = self.slot.source
+        return "" if source is None else self.runner.engine.live_field(source).name
+
+    @property
+    def _guarded(self) -> bool:
+        return self.slot.guard != TRUE
+
+    @property
+    def _viewed(self) -> bool:
+        return is_viewed(self.runner, self.slot)
+
+    @property
+    def _view(self) -> str:
+        return f"views.{self._field}" if self._viewed else f"{self._field}_view"
+
+    @property
+    def _source(self) -> Source:
+        """Expressions over live and padded extents."""
+        engine = self.runner.engine
+        names = {f"live_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
+        names |= {f"padded_{a.name}": f"padded.{engine.axis(a.name)}" for a in engine.axes}
+        return engine.settings.source("config").with_names(names)
+
+    def _own_view(self) -> Iterator[str]:
+        """The lines that take the view of a slot that does not follow from padded rows."""
+        if self._viewed:
+            return
+        shape = ", ".join(self._extent(position, live=False) for position in self._positions)
+        registry = f"self.registry.{self._field}"
+        view = f"padded_view({registry}, {shape})"
+        text = f"None if {registry} is None else {view}" if self._guarded else view
+        yield f"{self._view} = {text}"
+
+    @property
+    def _positions(self) -> range:
+        return range(len(self.slot.dimensions))
+
+    def _extent(self, position: int, *, live: bool) -> str:
+        """The extent of a dimension in the batch, of live or of all rows."""
+        dimension = self.slot.dimensions[position]
+        for own in own_extents(self.runner):
+            if own.slot == self.slot and own.position == position:
+                return f"extents.{own.live if live else own.name}"
+        engine = self.runner.engine
+        rows = "rows" if live else "padded"
+        names = {f"padded_{a.name}": f"{rows}.{engine.axis(a.name)}" for a in engine.axes}
+        return engine.settings.source("config").with_names(names).of(dimension.extent)
+
+    @property
+    def _moving(self) -> list[int]:
+        """The dimensions along which live and padded rows may differ."""
+        return [p for p in self._positions if self.slot.dimensions[p].target is not None]
+
+    def _fill(self) -> str:
+        return "None" if self.tail.fill is None else self._source.of(self.tail.fill)
+
+    def _copied(self) -> SlotLoad:
+        value = f"live.{self._live}"
+        if self._guarded:
+            value = f"None if {self._view} is None else {value}"
+        wanted = self._presence()
+        check = [f"{self._field} = {value}"]
+        if wanted:
+            check += [f"if {wanted}:", f"    {self._check_source()}"]
+        else:
+            check = [f"{self._field} = {self._check_source(value)}"]
+        return SlotLoad(
+            self._field,
+            comment(self.slot.place.short, 8),
+            tuple(self._own_view()),
+            tuple(check),
+            tuple(self._values()),
+            tuple(self._poison()),
+            tuple(self._writes()),
+            tuple(self._verify()),
+            self._exposed(),
+            self._field,
+        )
+
+    def _present(self) -> str:
+        return f"{self._field} is not None"
+
+    def _presence(self) -> str:
+        """When the source is looked at: an optional one if given, others if rows are live."""
+        if self.slot.optional:
+            return self._present()
+        rows = [self._extent(position, live=True) for position in self._moving]
+        parts = [self._present(), *(f"{each} > 0" for each in rows[:1])]
+        if not rows:
+            return f"{self._view} is not None" if self._guarded else ""
+        condition = " or ".join(parts)
+        return f"{self._view} is not None and ({condition})" if self._guarded else condition
+
+    def _check_source(self, source: str = "") -> str:
+        shape = "".join(f"{self._extent(position, live=True)}, " for position in self._positions)
+        accepts = "".join(f"torch.{each}, " for each in self.slot.accepts)
+        given = f", accepts=({accepts})" if accepts else ""
+        view = self._view
+        if self._guarded and self.slot.optional:
+            view = f"present({view})"
+        return (
+            f"check_source(mode, {literal(self.slot.name)}, {source or self._field}, "
+            f"shape=({shape}), into={view}, place={literal(self.slot.place.short)}{given})"
+        )
+
+    def _values(self) -> Iterator[str]:
+        if self.slot.values is None:
+            return
+        low, high = self._range(self.slot.values)
+        yield f"if live.{self._live} is not None:"
+        yield (
+            f"    check_values(mode, {literal(self.slot.name)}, live.{self._live}, {low}, {high}, "
+            f"place={literal(self.slot.place.short)})"
+        )
+
+    def _range(self, values: Range) -> tuple[str, str]:
+        source = self.runner.engine.settings.source("config")
+        return source.of(values.low), source.of(values.high)
+
+    def _poison(self) -> Iterator[str]:
+        registry = f"self.registry.{self._field}"
+        if self._guarded:
+            yield f"if {registry} is not None:"
+            yield f"    poison_around({registry}, live.{self._live})"
+        else:
+            yield f"poison_around({registry}, live.{self._live})"
+
+    def _writes(self) -> Iterator[str]:
+        condition = self._written()
+        margin = "    " if condition else ""
+        if condition:
+            yield f"if {condition}:"
+        if len(self._moving) > 1:
+            yield f"{margin}load_block({self._view}, {self._field}, {self._fill()})"
+            return
+        if not self._moving:
+            yield f"{margin}load_rows({self._view}, {self._field}, {self._view}.shape[0])"
+            return
+        (axis,) = self._moving
+        along = f", axis={axis}" if axis else ""
+        rows = self._extent(axis, live=True)
+        yield f"{margin}load_rows({self._view}, {self._field}, {rows}, {self._fill()}{along})"
+
+    def _written(self) -> str:
+        """When the slot is written at all."""
+        if self.slot.optional:
+            guard = f"{self._view} is not None and " if self._guarded else ""
+            return guard + self._present()
+        return f"{self._view} is not None" if self._guarded else ""
+
+    def _verify(self) -> Iterator[str]:
+        if self.tail.fill is None:
+            return
+        batch = f"batch.{self._field}"
+        yield f"if {batch} is not None:"
+        yield (
+            f"    require_unpoisoned(mode, {literal(self.slot.name)}, {batch}, "
+            f"place={literal(self.slot.place.short)})"
+        )
+
+    def _exposed(self) -> str:
+        if self.slot.optional:
+            return f"{self._view} if {self._present()} else None"
+        return self._view
+
+    def _computed(self) -> SlotLoad:
+        compute = self.slot.compute
+        value = "0" if compute is None else self._source.of(compute)
+        registry = f"self.registry.{self._field}"
+        write = [f"write_scalar({self._view}, {value})"]
+        poison = [f"poison_around({registry}, None)"]
+        untouched = f"torch.full_like({self._view}, {value})"
+        if self._guarded:
+            write = [f"if {self._view} is not None:", f"    {write[0]}"]
+            poison = [f"if {registry} is not None:", f"    {poison[0]}"]
+            untouched = f"None if {self._view} is None else {untouched}"
+        return SlotLoad(
+            self._field,
+            comment(self.slot.place.short, 8),
+            tuple(self._own_view()),
+            (),
+            (),
+            tuple(poison),
+            tuple(write),
+            (),
+            self._view,
+            untouched,
+        )
