@@ -10,7 +10,7 @@ engine: barrel
 doc: 'A store''s \\\\"barrel\\": one axis, no draft.'
 
 axes:
-  rows: {unit: requests, doc: 'rows × columns, said \"\"\"plainly\"\"\"'}
+  rows: {doc: 'rows × columns, said \"\"\"plainly\"\"\"'}
 
 workers:
   main: {doc: the only process}
@@ -19,11 +19,11 @@ families:
   serving: what users wait for
 
 parameters:
-  input: {type: int, range: [1, 64], unit: requests, default: 12, doc: most rows of a batch}
+  input: {type: int, range: [1, 64], default: 12, doc: most rows of a batch}
   buckets:
-    {type: list, range: [1, 64], unit: requests, default: [4, 8, input], doc: row counts to pad to}
-  window: {type: int, range: [1, 16], unit: requests, default: "min(input, 4) // half", doc: rows}
+    {type: list, range: [1, 128], default: [4, 8, 2 * input], doc: row counts to pad to}
   half: {type: int, range: [1, 4], default: 2, doc: what to halve by}
+  window: {type: int, range: [1, 16], default: "min(input, 4) // half", doc: rows}
   depths: {type: list, range: [1, 8], when: deep, default: [2, 6], doc: depths in use}
   depth: {type: int, range: [1, 8], when: deep, varies: depths, default: 2, doc: present depth}
   validate: {type: enum, values: [never, none, always], default: none, doc: when to look}
@@ -33,7 +33,7 @@ parameters:
   page: {type: int, range: [1, 16], default: 4, doc: elements of a page}
 
 constraints:
-  - that: input <= max(buckets)
+  - that: 2 * input <= max(buckets)
     else: some bucket holds every batch
   - that: window <= input and (not deep or validate != never)
     else: "a window is part of a batch; and: deep ones are looked at"
@@ -63,7 +63,7 @@ transforms:
       largest: max_ranks(rows)
       shared: sum_ranks(min(largest, 4))
     rows: largest + shared * 0
-  pad: {rows: "next_in(rows, buckets) if rows <= max(buckets) else align_up(rows, 8)"}
+  pad: {rows: "next_in(rows, buckets)"}
 """
 
 _SLOTS = """\
@@ -95,13 +95,13 @@ readers:
   kernel:
     reads:
       mode: {rows: padded, fill: 7}
-      square: {rows: padded, fill: -3}
       flags: {rows: padded, fill: true}
       count: {rows: live}
   looker:
     modes: [serving]
     reads:
       weights: {rows: padded, fill: 1}
+      square: {rows: padded, fill: -3}
       cells: {rows: live}
 """
 
@@ -116,7 +116,6 @@ live:
     - sum_requests(length) <= 4 * input
 axes: {rows: rows}
 pipeline: [doubled, agree, pad]
-peers: [serve, rest]
 """
 
 _REST = """\
@@ -125,7 +124,6 @@ doc: nothing to do
 live: {}
 axes: {rows: 0}
 pipeline: [agree, pad]
-peers: [serve]
 """
 
 _FILL = """\
@@ -134,10 +132,10 @@ doc: fills pages
 live:
   rows: {range: [1, window], seen_in: batch.size}
   size: {per: rows, range: [1, 64], seen_in: assumed}
-  extra_rows: {range: [0, layers - 1], seen_in: batch.more}
+  extra_rows: {range: [0, 3], seen_in: batch.more}
   where:
     - sum_requests(size) <= pages * page
-axes: {rows: rows + extra_rows}
+axes: {rows: rows * layers + extra_rows}
 pipeline: []
 """
 
@@ -145,6 +143,8 @@ _RUNNER = """\
 runner: plain
 doc: runs what comes
 workers: [main]
+modes: all
+slots: all
 facts:
   ready: everything is set up
   loud: somebody listens

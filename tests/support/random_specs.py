@@ -158,8 +158,11 @@ def _coupled(draft: _Draft, name: str) -> Live:
     tokens = draft.one("1; top", "requests; requests * width", "0; top + cap - requests")
     where = [
         *(["requests <= toks"] if draft.chance(0.4) else []),
-        *([draft.one("requests + toks <= top + 1", "2 * requests + toks <= 6")]
-          if draft.chance(0.3) else []),
+        *(
+            [draft.one("requests + toks <= top + 1", "2 * requests + toks <= 6")]
+            if draft.chance(0.3)
+            else []
+        ),
     ]
     if draft.chance(0.3):
         draft.slots.append(f"{name}_both: {_shaped('tokens + requests', name)}")

@@ -256,7 +256,8 @@ class Simulation:
         counted = {
             each.per: each.name
             for each in batch.mode.live
-            if each.per and any(isinstance(part, Name) and part.name == each.name for part in walk(operand))
+            if each.per
+            and any(isinstance(part, Name) and part.name == each.name for part in walk(operand))
         }
         (per,) = counted
         assert per is not None
@@ -264,7 +265,11 @@ class Simulation:
             evaluate_integer(
                 operand,
                 environment.binding(
-                    {name: column[index] for name, column in batch.requests.items() if index < len(column)}
+                    {
+                        name: column[index]
+                        for name, column in batch.requests.items()
+                        if index < len(column)
+                    }
                 ),
             )
             for index in range(batch.live[per])
@@ -343,7 +348,13 @@ class Simulation:
         entries = [rank.batch.mode.pipeline[rank.done] for rank in ranks]
         transforms = [self._transform(entry) for entry in entries]
         ranks = [
-            replace(rank, local={name: evaluate_integer(value, rank.environment) for name, value in entry.arguments})
+            replace(
+                rank,
+                local={
+                    name: evaluate_integer(value, rank.environment)
+                    for name, value in entry.arguments
+                },
+            )
             for rank, entry in zip(ranks, entries, strict=True)
         ]
         for place in range(max(len(each.let) for each in transforms)):

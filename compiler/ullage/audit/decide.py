@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ullage.analysis import Analysis
 from ullage.audit.expectation import diagnostics_of, expected
 from ullage.audit.finder import Finder
-from ullage.audit.guards import Narrowing, Switch, raised_in, switches_of
+from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.shown import Showing
+from ullage.audit.shown import Shower, counterexample
 from ullage.audit.soundness import checked, prove
 from ullage.audit.space import Space, members_of
 from ullage.audit.stated import Question, questions
@@ -99,6 +99,8 @@ class _Mode:
         self.mode, self.formula = mode, question.formula
         self.extent = question.extents[mode.name]
         self.known = conjunction(mode.guard, question.guard)
+        self.shower = Shower(analysis.resolved, analysis.problem.domain)
+        self.switches = switches_of(analysis.resolved, mode, analysis.solver)
         relations = (relation.claim for relation in relations_of(mode))
         self.given = (mode.guard, question.guard, *relations)
         too_large = Comparison("<", self.formula, self.extent)
@@ -128,23 +130,48 @@ class _Mode:
     def _counterexamples(self) -> tuple[tuple[Counterexample, ...], bool]:
         """One for each cause; the search for the next leaves out where the last was at work."""
         finder = Finder(self.analysis.solver, self.space)
-        switches = switches_of(self.analysis.resolved, self.mode, self.analysis.solver)
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
             if excluded and self._proof(excluded) is not None:
                 return tuple(found), True
             answer = finder.find()
-            if answer.kind != "found":
+            cause = self._cause(finder) if answer.kind == "found" else None
+            if cause is None:
                 return tuple(found), answer.kind == "none"
-            narrowing = Narrowing(finder)
-            guards = narrowing.needed(switches)
-            smallest = finder.smallest(narrowing.off)
-            if smallest is None:
-                return tuple(found), False
-            raised: tuple[Switch, ...] = ()
-            if not guards:
-                variables = self.space.domain.variables
-                raised = narrowing.kept(raised_in(smallest.assignment, variables))
-            ...
+            found.append(cause.counterexample)
+            if not cause.switches:
+                return tuple(found), True
+            unless = negation(conjunction(*(each.on for each in cause.switches)))
+            excluded = (*excluded, unless)
+            finder.require(unless)
         return tuple(found), False
+
+    def _cause(self, finder: Finder) -> _Cause | None:
+        """The smallest batch that overflows with the fewest switches on."""
+        narrowing = Narrowing(finder)
+        guards = narrowing.needed(self.switches)
+        smallest = finder.smallest(narrowing.off)
+        if smallest is None:
+            return None
+        raised: tuple[Switch, ...] = ()
+        if not guards:
+            raised = narrowing.raised(smallest.assignment, self.space.domain.variables)
+        shown = counterexample(
+            self.shower,
+            self.space,
+            smallest.assignment,
+            (self.extent, self.formula),
+            tuple(each.label for each in guards),
+            tuple(each.label for each in raised),
+            smallest.minimal and narrowing.certain,
+        )
+        return _Cause(shown, guards or raised)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """A counterexample with what has to be on for it."""
+
+    counterexample: Counterexample
+    switches: tuple[Switch, ...]

@@ -20,7 +20,9 @@ from ullage.expr.tree import (
     Comparison,
     Enumerant,
     Expr,
+    Logical,
     Name,
+    Not,
     conjunction,
     free_names,
     negation,
@@ -52,18 +54,29 @@ class Switches:
 
 
 def switches_of(resolved: ResolvedSpec, mode: ModeProblem, solver: Solver) -> Switches:
-    """What can be on or off in a mode, but for what its own `when` is about."""
-    own = solver.closure(free_names(mode.guard))
+    """What can be on or off in a mode, but for what its own `when` asks for."""
+    asked = solver.closure(_asked_for(mode.guard))
     guards = dict.fromkeys(stage.guard for stage in mode.stages if stage.guard != TRUE)
-    transforms = [
+    transforms = (
         Switch(spell(guard), guard, solver.closure(free_names(guard)))
         for guard in guards
         if not solver.proves(guard, (mode.guard,))
-    ]
-    return Switches(
-        tuple(transforms),
-        tuple(each for each in _of_parameters(resolved, solver) if not each.names & own),
     )
+    parameters = (each for each in _of_parameters(resolved, solver) if not each.names & asked)
+    return Switches(tuple(transforms), tuple(parameters))
+
+
+def _asked_for(condition: Expr) -> frozenset[str]:
+    """The names in the parts of a condition that are on or off, not those that count."""
+    match condition:
+        case Logical(operands=operands):
+            return frozenset[str]().union(*(_asked_for(operand) for operand in operands))
+        case Not(operand=operand):
+            return _asked_for(operand)
+        case Comparison(left=Name(name=name), right=Enumerant()) | Name(name=name):
+            return frozenset((name,))
+        case _:
+            return frozenset()
 
 
 def _of_parameters(resolved: ResolvedSpec, solver: Solver) -> Iterable[Switch]:
@@ -81,6 +94,14 @@ def _of_parameters(resolved: ResolvedSpec, solver: Solver) -> Iterable[Switch]:
                 continue
             guard = solver.variables[name].guard
             yield Switch(spell(on), conjunction(guard, on), frozenset((name,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The integers above their least values as switches, and that all others are at theirs."""
+
+    switches: tuple[Switch, ...]
+    others_least: tuple[Expr, ...]
 
 
 @dataclass
@@ -101,6 +122,12 @@ class Narrowing:
         others = tuple(each for each in switches.of_parameters if not each.names & reached)
         return (*transforms, *self.kept(others))
 
+    def raised(self, found: Assignment, variables: Iterable[Variable]) -> tuple[Switch, ...]:
+        """A least set of the integers above their least values in `found` that must be so."""
+        raised = raised_in(found, variables)
+        self.off = (*self.off, *raised.others_least)
+        return self.kept(raised.switches)
+
     def kept(self, switches: Sequence[Switch]) -> tuple[Switch, ...]:
         """The switches that stay on when as many as possible are turned off, in their order."""
         if self._turn_off(switches):
@@ -119,12 +146,16 @@ class Narrowing:
         return answer.kind == "found"
 
 
-def raised_in(found: Assignment, variables: Iterable[Variable]) -> tuple[Switch, ...]:
-    """The integer parameters that are above their least values, as switches."""
-    return tuple(
-        Switch(spell(on), conjunction(each.guard, on), frozenset((each.name,)))
-        for each in variables
-        if each.type == "int" and each.low is not None
-        for on in (Comparison(">", Name(each.name), each.low),)
-        if excess(Name(each.name), each.low, each.guard, found) > 0
-    )
+def raised_in(found: Assignment, variables: Iterable[Variable]) -> Raised:
+    """The integer parameters that are above their least values, as switches, and the others."""
+    raised: list[Switch] = []
+    least: list[Expr] = []
+    for each in variables:
+        if each.type == "int" and each.low is not None:
+            above = Comparison(">", Name(each.name), each.low)
+            switch = Switch(spell(above), conjunction(each.guard, above), frozenset((each.name,)))
+            if excess(Name(each.name), each.low, each.guard, found) > 0:
+                raised.append(switch)
+            else:
+                least.append(switch.off)
+    return Raised(tuple(raised), tuple(least))

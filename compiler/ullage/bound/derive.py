@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ullage.bound.canonical import canonical, distribute
@@ -24,9 +24,11 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Logical,
+    children,
     conjunction,
     disjunction,
     negation,
+    rebuild,
     substitute,
 )
 
@@ -42,6 +44,24 @@ class Branch:
     extent: Expr
     condition: Expr
     peak: Peak
+
+    @property
+    def formula(self) -> Expr:
+        """The peak in parameters."""
+        return self.peak.formula
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A branch as the capacity states it: `formula` may leave out what other branches cover."""
+
+    branch: Branch
+    formula: Expr
+
+    @property
+    def condition(self) -> Expr:
+        """Where the branch can occur."""
+        return self.branch.condition
 
 
 def derive(
@@ -78,14 +98,15 @@ class _Deriver:
         ]
         if len(self.collector.diagnostics) > before:
             return None
-        kept = self._without_covered(branches)
-        formula = self._combine(kept)
+        stated = self._needed(branches)
+        kept = [each.branch for each in stated]
+        formula = self._combine([(each.formula, each.condition) for each in stated])
         return Capacity(
             self.runner.name,
             self.target,
             formula,
             tuple(self._candidate(branch, branch in kept) for branch in branches),
-            self._sound(branches, kept, formula),
+            self._sound(branches, stated, formula),
             self._attained(kept, formula),
         )
 
@@ -149,31 +170,45 @@ class _Deriver:
                 kept = others
         return conjunction(*kept)
 
-    def _without_covered(self, branches: list[Branch]) -> list[Branch]:
-        """The branches that are needed: the others are never above the rest together."""
-        kept = list(branches)
-        for branch in sorted(branches, key=_breadth):
-            others = [other for other in kept if other is not branch]
-            if others and self._covering(branch, others) is not None:
-                kept = others
-        return kept
+    def _needed(self, branches: list[Branch]) -> list[Stated]:
+        """What the capacity has to state: never less than all branches together.
 
-    def _covering(self, branch: Branch, others: list[Branch]) -> Step | None:
-        """branch <= the largest of the others, wherever the branch can occur."""
-        search = Search(self.oracle, (self.runner.guard, branch.condition))
-        formula = branch.peak.formula
+        One by one, those with other ranks' extents first, a branch is left out where the rest
+        covers it, and so is an operand of a maximum in it.
+        """
+        stated = [Stated(branch, branch.formula) for branch in branches]
+        for branch in sorted(branches, key=_breadth):
+            rest = [each for each in stated if each.branch is not branch]
+            own = next(each for each in stated if each.branch is branch)
+            if rest and self._covers(rest, own) is not None:
+                stated = rest
+            else:
+                shorter = self._shortened(own, rest)
+                stated = [shorter if each is own else each for each in stated]
+        return stated
+
+    def _covers(self, others: list[Stated], own: Stated) -> Step | None:
+        """A proof of own <= the largest of the others, wherever the own branch can occur."""
+        search = Search(self.oracle, (self.runner.guard, own.condition))
         for together in (_largest(others), _first_that_applies(others)):
-            step = search.at_most(formula, together)
+            step = search.at_most(own.formula, together)
             if step is not None:
                 return step
         return None
 
-    def _combine(self, branches: Iterable[Branch]) -> Expr:
+    def _shortened(self, own: Stated, rest: list[Stated]) -> Stated:
+        search = Search(self.oracle, (self.runner.guard, own.condition))
+        for formula in without_operands(own.formula):
+            shorter = Stated(own.branch, formula)
+            if search.at_most(own.formula, _largest([shorter, *rest])) is not None:
+                return self._shortened(shorter, rest)
+        return own
+
+    def _combine(self, parts: Iterable[tuple[Expr, Expr]]) -> Expr:
         """The maximum of the branches; those that exclude each other become one choice."""
         merged: dict[Expr, Expr] = {}
-        for branch in branches:
-            formula = branch.peak.formula
-            merged[formula] = disjunction(merged.get(formula, FALSE), branch.condition)
+        for formula, condition in parts:
+            merged[formula] = disjunction(merged.get(formula, FALSE), condition)
         choices: list[list[tuple[Expr, Expr]]] = []
         for part in merged.items():
             room = next((each for each in choices if self._excludes(part, each)), None)
@@ -181,10 +216,10 @@ class _Deriver:
                 choices.append([part])
             else:
                 room.append(part)
-        parts = tuple(self._choice(each) for each in choices)
-        if not parts:
+        chosen = tuple(self._choice(each) for each in choices)
+        if not chosen:
             return Integer(0)
-        return fold(parts[0] if len(parts) == 1 else Call("max", parts))
+        return fold(chosen[0] if len(chosen) == 1 else Call("max", chosen))
 
     def _excludes(self, part: tuple[Expr, Expr], others: list[tuple[Expr, Expr]]) -> bool:
         both = (conjunction(part[1], condition) for _, condition in others)
@@ -199,14 +234,16 @@ class _Deriver:
             result = Conditional(condition, formula, result)
         return fold(result)
 
-    def _sound(self, branches: list[Branch], kept: list[Branch], formula: Expr) -> dict[str, Step]:
+    def _sound(
+        self, branches: list[Branch], stated: list[Stated], formula: Expr
+    ) -> dict[str, Step]:
         steps: dict[str, Step] = {}
         for mode in self.runner.modes:
             own = [branch for branch in branches if branch.mode is mode]
             if self.target not in mode.extents:
                 continue
             eliminator = self._eliminator(mode)
-            step = _SoundStep(eliminator, own, kept, formula).build(mode.extents[self.target])
+            step = _SoundStep(eliminator, own, stated, formula).build(mode.extents[self.target])
             if step is None:
                 self.collector.error(
                     "U503",
@@ -219,7 +256,7 @@ class _Deriver:
         return steps
 
     def _attained(self, kept: list[Branch], formula: Expr) -> Step:
-        largest = _largest(kept)
+        largest = _largest([Stated(each, each.formula) for each in kept])
         search = Search(self.oracle, (self.runner.guard,))
         return search.at_most(formula, largest) or Step("leaf", formula, largest)
 
@@ -245,7 +282,7 @@ class _SoundStep:
 
     eliminator: Eliminator
     branches: list[Branch]
-    kept: list[Branch]
+    stated: list[Stated]
     formula: Expr
 
     def build(self, extent: Expr) -> Step | None:
@@ -290,7 +327,7 @@ class _SoundStep:
         direct = search.at_most(formula, self.formula)
         if direct is not None:
             return chained(branch.extent, [branch.peak.sound, direct])
-        for together in (_largest(self.kept), _first_that_applies(self.kept)):
+        for together in (_largest(self.stated), _first_that_applies(self.stated)):
             below = search.at_most(formula, together)
             last = below and search.at_most(together, self.formula)
             if below and last:
@@ -302,25 +339,37 @@ class _SoundStep:
         return base if not cases else Search(base.oracle, (*base.given, *cases))
 
 
+def without_operands(node: Expr) -> Iterator[Expr]:
+    """The expression with one operand of one maximum left out, for each of them."""
+    if isinstance(node, Call) and node.function == "max" and len(node.arguments) > 1:
+        for position in range(len(node.arguments)):
+            rest = node.arguments[:position] + node.arguments[position + 1 :]
+            yield rest[0] if len(rest) == 1 else Call("max", rest)
+    parts = children(node)
+    for position, part in enumerate(parts):
+        for shorter in without_operands(part):
+            yield rebuild(node, (*parts[:position], shorter, *parts[position + 1 :]))
+
+
 def _breadth(branch: Branch) -> tuple[int, int]:
     """Branches of other ranks' extents go first, then those that apply most widely."""
     foreign = any("@" in name for name in branch.peak.witness)
     return (0 if foreign else 1, len(_conjuncts(branch.condition)))
 
 
-def _largest(branches: list[Branch]) -> Expr:
+def _largest(stated: list[Stated]) -> Expr:
     """The maximum of the branches, each zero where it cannot occur."""
-    parts = tuple(_where(each.peak.formula, each.condition) for each in branches)
+    parts = tuple(_where(each.formula, each.condition) for each in stated)
     if not parts:
         return Integer(0)
     return fold(parts[0] if len(parts) == 1 else Call("max", parts))
 
 
-def _first_that_applies(branches: list[Branch]) -> Expr:
+def _first_that_applies(stated: list[Stated]) -> Expr:
     """The first branch that can occur, the narrowest first: never above the largest."""
     result: Expr = Integer(0)
-    for each in sorted(branches, key=_breadth):
-        result = Conditional(each.condition, each.peak.formula, result)
+    for each in sorted(stated, key=lambda each: _breadth(each.branch)):
+        result = Conditional(each.condition, each.formula, result)
     return fold(result)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ullage.expr.tree import Expr
+from ullage.expr.tree import TRUE, Expr, disjunction, negation
 from ullage.place import Place
 from ullage.spec.model import ParameterType
 
@@ -62,8 +62,9 @@ class Live:
     """A live variable, bounded by expressions over earlier ones and parameters.
 
     `origin` tells an own variable from one of another rank, and from the total of a per-request
-    variable; `label` is how a person would name it. The range holds where `guard` does: another
-    rank can be in one of its modes only where that mode and a second rank exist.
+    variable; `label` is how a person would name it. `every_value`: each integer of the range is
+    reached by some legal batch, which is not so for totals in general. The range holds where
+    `guard` does: another rank can be in a mode only where that mode and a second rank exist.
     """
 
     name: str
@@ -73,6 +74,20 @@ class Live:
     origin: str
     label: str
     place: Place
+    every_value: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """A relation between live variables, wherever `guard` holds."""
+
+    condition: Expr
+    guard: Expr = TRUE
+
+    @property
+    def claim(self) -> Expr:
+        """The coupling as one condition."""
+        return disjunction(negation(self.guard), self.condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +110,16 @@ class ModeProblem:
     name: str
     guard: Expr
     live: tuple[Live, ...]
-    where: tuple[Expr, ...]
+    couplings: tuple[Coupling, ...]
     extents: Mapping[str, Expr]
     stages: tuple[Stage, ...]
     place: Place
     live_extents: Mapping[str, Expr] = field(default_factory=dict)
+
+    @property
+    def where(self) -> tuple[Expr, ...]:
+        """The couplings as conditions."""
+        return tuple(coupling.claim for coupling in self.couplings)
 
 
 @dataclass(frozen=True, slots=True)

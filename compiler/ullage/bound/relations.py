@@ -57,8 +57,8 @@ def relations_of(mode: ModeProblem) -> tuple[Relation, ...]:
     for live in mode.live:
         found.append(Relation(live.low, Name(live.name), live.guard))
         found.append(Relation(Name(live.name), live.high, live.guard))
-    for condition in mode.where:
-        found.extend(_from_condition(condition, TRUE))
+    for coupling in mode.couplings:
+        found.extend(_from_condition(coupling.condition, coupling.guard))
     return tuple(found)
 
 
@@ -74,11 +74,6 @@ def _from_condition(condition: Expr, guard: Expr) -> list[Relation]:
     match condition:
         case Logical("and", operands):
             return [part for operand in operands for part in _from_condition(operand, guard)]
-        case Logical("or", (first, *others)) if others:
-            unless = disjunction(*(part for part in (first, *others) if not _is_relation(part)))
-            relations = [part for part in (first, *others) if _is_relation(part)]
-            if len(relations) == 1:
-                return _from_condition(relations[0], negation(unless))
         case Comparison(operator, left, right):
             return _from_comparison(operator, left, right, guard)
         case Not(Comparison(operator, left, right)):
@@ -86,10 +81,6 @@ def _from_condition(condition: Expr, guard: Expr) -> list[Relation]:
             if operator in opposite:
                 return _from_comparison(opposite[operator], left, right, guard)
     raise NotLinearError(Relation(Integer(0), Integer(0), condition), "")
-
-
-def _is_relation(node: Expr) -> bool:
-    return isinstance(node, Comparison) and node.operator in ("<", "<=", ">", ">=", "==")
 
 
 def _from_comparison(operator: str, left: Expr, right: Expr, guard: Expr) -> list[Relation]:
@@ -160,6 +151,7 @@ def isolate(
 
 def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
     """`left <= right` as a bound of `name`: right - left = slope * name + offset >= 0."""
+    relation = _unrounded(name, relation)
     parts = linear_in(Binary("-", relation.right, relation.left), Name(name))
     if parts is None:
         raise NotLinearError(relation, name)
@@ -173,6 +165,21 @@ def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
         high = offset if opposite_slope == Integer(1) else Binary("//", offset, opposite_slope)
         return "high", canonical(high)
     raise NotLinearError(relation, name)
+
+
+def _unrounded(name: str, relation: Relation) -> Relation:
+    """A rounded left side made linear: cdiv(x, p) <= k is x <= k * p, and so on."""
+    left, right = relation.left, relation.right
+    match left:
+        case Call("cdiv", (inner, p)) if name in free_names(inner):
+            return Relation(inner, Binary("*", right, p), relation.guard)
+        case Binary("//", inner, p) if name in free_names(inner):
+            room = Binary("-", Binary("+", Binary("*", right, p), p), Integer(1))
+            return Relation(inner, room, relation.guard)
+        case Call("align_up", (inner, p)) if name in free_names(inner):
+            return Relation(inner, Binary("*", Binary("//", right, p), p), relation.guard)
+        case _:
+            return relation
 
 
 def _minus(node: Expr) -> Expr:

@@ -139,13 +139,16 @@ def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> No
 
 
 def _check_couplings(mode: ModeProblem, collector: Collector) -> None:
-    for condition in mode.where:
-        if from_condition(condition) is None:
+    for coupling in mode.couplings:
+        condition = coupling.condition
+        varies = any("@serving" in name for name in free_names(condition))
+        if varies or from_condition(condition) is None:
+            reason = "bounds a parameter that varies" if varies else "bounds no live variable"
             collector.error(
                 "U402",
-                f"mode '{mode.name}': {spell(condition)} bounds no live variable",
+                f"mode '{mode.name}': {spell(condition)} {reason}",
                 condition.place,
-                hint="a coupling compares with <, <=, ==, >= or >, and joins with 'and'",
+                hint="a coupling compares live variables with <, <=, ==, >= or >, joined by 'and'",
                 related=((mode.place, f"mode '{mode.name}'"),),
             )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ullage.bound.problem import Live
+from ullage.bound.problem import Coupling, Live
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     Binary,
@@ -59,7 +59,7 @@ class Totals:
     guard: Expr
     declared: dict[str, PerRequest] = field(default_factory=dict)
     live: list[Live] = field(default_factory=list)
-    where: list[Expr] = field(default_factory=list)
+    couplings: list[Coupling] = field(default_factory=list)
 
     def declare(self, variable: LiveVariable, low: Expr, high: Expr, count: Expr) -> None:
         """Make a per-request variable known."""
@@ -120,12 +120,18 @@ class Totals:
             known = self.declared[name]
             low = Call("cdiv", (Name(total), divisor))
             high = Binary("*", known.count, Call("cdiv", (known.high, divisor)))
+            one = known.low == Integer(1)
             label = f"sum of cdiv({known.variable.name}, {spell(divisor)}) over the requests"
             self.live.append(
-                Live(quotients, low, high, self.guard, "total", label, known.variable.place)
+                Live(quotients, low, high, self.guard, "total", label, known.variable.place, one)
             )
             spread = Binary("//", Binary("-", Name(total), known.count), divisor)
             limit = Binary("+", known.count, spread)
+            least = Binary("*", known.count, Call("cdiv", (known.low, divisor)))
+            self._couple(Comparison("<=", least, Name(quotients)))
             if known.low != Integer(0):
-                self.where.append(Comparison("<=", Name(quotients), limit))
+                self._couple(Comparison("<=", Name(quotients), limit))
         return quotients
+
+    def _couple(self, condition: Expr) -> None:
+        self.couplings.append(Coupling(condition, self.guard))

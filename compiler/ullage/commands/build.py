@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ullage import __version__
 from ullage.analysis import Progress, analyse
 from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
+from ullage.emit.formatting import formatter_version
 from ullage.emit.package import emit
 from ullage.text.sources import SourceSet
 
@@ -18,7 +20,11 @@ def build(specs: Path, progress: Progress) -> tuple[Compiled, SourceSet]:
     compiled = Compiled(
         analysis.resolved.spec.engine,
         emit(analysis),
-        {"spec": analysis.sources.digest},
+        {
+            "compiler": f"ullage {__version__}",
+            "formatter": formatter_version(),
+            "spec": analysis.sources.digest,
+        },
         analysis.warnings,
         unproven(analysis),
     )

@@ -58,9 +58,9 @@ def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
         proof = analysis.certificate.of(runner.name, target)
         page.line((target, "bold cyan"), "  ", *verdicts(proof), indent=2)
         page.lines(broken(spell(capacity.formula), page.width - 6), indent=6)
-        page.line("bound by ", ", ".join(binding_modes(capacity)), indent=4)
+        page.wrapped("bound by " + ", ".join(binding_modes(capacity)), indent=4)
         if proof.slack is not None:
-            page.line("slack: ", proof.slack, indent=4)
+            page.wrapped(f"slack: {proof.slack}", indent=4)
         for flaw in proof.flaws:
             page.line((flaw, "red"), indent=4)
         page.line()

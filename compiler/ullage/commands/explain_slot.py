@@ -57,7 +57,7 @@ class _Explanation:
         slot, runner, page = self.subject.slot, self.subject.runner, self.page
         page.sides([(f"{runner.name}.{slot.name}", "bold")], slot.place.short)
         if slot.doc:
-            page.line(slot.doc, indent=2)
+            page.wrapped(slot.doc, indent=2)
         for guard in (runner.guard, slot.guard):
             if guard != TRUE:
                 page.lines(broken(f"where {spell(guard)}", page.width - 2), indent=2)
@@ -94,9 +94,9 @@ class _Explanation:
         if capacity is None:
             page.line("fixed by parameters", indent=2)
             return
-        page.line("bound by ", ", ".join(binding_modes(capacity)), indent=2)
+        page.wrapped("bound by " + ", ".join(binding_modes(capacity)), indent=2)
         if settings is not None:
-            page.line("here by ", ", ".join(settings.binding(capacity)), indent=2)
+            page.wrapped("here by " + ", ".join(settings.binding(capacity)), indent=2)
         page.line(f"derived as {capacity.runner}.{capacity.target}", indent=2)
 
     def _capacity(self, dimension: Dimension) -> Capacity | None:
@@ -111,8 +111,8 @@ class _Explanation:
             return
         page.line(f"tail    along dimension {slot.row_axis}")
         for rule in tail_rules(slot):
-            page.line(", ".join(rule.modes), indent=2)
-            page.line(_held(rule), indent=4)
+            page.wrapped(", ".join(rule.modes), indent=2)
+            page.wrapped(_held(rule), indent=4)
             self._readers(rule)
 
     def _readers(self, rule: TailRule) -> None:

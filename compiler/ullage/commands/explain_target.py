@@ -55,12 +55,14 @@ class _Explanation:
         page.line()
         page.line("capacity  ", *verdicts(proof), f"  {proof.obligations} obligations")
         self._formula(self.capacity.formula)
-        page.line("bound by ", ", ".join(binding_modes(self.capacity)), indent=2)
+        page.wrapped("bound by " + ", ".join(binding_modes(self.capacity)), indent=2)
         if self.settings is not None:
             binding = self.settings.binding(self.capacity)
-            page.line("here by ", ", ".join(binding) or "no mode, since none occurs", indent=2)
+            page.wrapped(
+                "here by " + (", ".join(binding) or "no mode, since none occurs"), indent=2
+            )
         if proof.slack is not None:
-            page.line("slack: ", proof.slack, indent=2)
+            page.wrapped(f"slack: {proof.slack}", indent=2)
         for flaw in proof.flaws:
             page.line((flaw, "red"), indent=2)
 

@@ -35,7 +35,7 @@ def broken(formula: str, width: int) -> list[str]:
     for operators in _OPERATORS:
         parts = _split(formula, operators)
         if len(parts) > 1:
-            return _joined(parts, width)
+            return _chain(parts, width) if _is_chain(parts) else _joined(parts, width)
     return _bracketed(formula, width)
 
 
@@ -51,6 +51,27 @@ def _joined(parts: Sequence[str], width: int) -> list[str]:
         continued = _continued(part, width - len(indent), indent)
         lines.extend(continued)
         takes_more = len(continued) == 1
+    return lines
+
+
+def _is_chain(parts: Sequence[str]) -> bool:
+    """Whether the parts are of choices that follow one another: a if c else b if d else e."""
+    conditions = all(part.startswith("if ") for part in parts[1::2])
+    return len(parts) > 3 and conditions and all(part.startswith("else ") for part in parts[2::2])
+
+
+def _chain(parts: Sequence[str], width: int) -> list[str]:
+    """A line or more for each arm of a choice, with its condition behind it."""
+    lines: list[str] = []
+    for start in range(0, len(parts), 2):
+        arm = parts[start : start + 2]
+        word = "else " if start else ""
+        together = " ".join(arm)
+        if len(together) <= width:
+            lines.append(together)
+            continue
+        first, *rest = _joined([arm[0].removeprefix(word), *arm[1:]], width - len(word))
+        lines.extend([word + first, *rest])
     return lines
 
 

@@ -89,7 +89,7 @@ def show(settings: Settings, bill: tuple[SizedRunner, ...], page: Page) -> None:
         page.sides([(runner.runner.name, "bold")], runner.runner.place.short)
         for capacity in runner.capacities:
             bound = ", ".join(capacity.binding) or "no mode, since none occurs"
-            page.line(f"{capacity.target} {capacity.value:,}, bound by {bound}", indent=2)
+            page.wrapped(f"{capacity.target} {capacity.value:,}, bound by {bound}", indent=2)
         page.line()
         page.table(_table(settings, runner))
         page.line()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
@@ -76,6 +77,19 @@ class Page:
         """Several lines in one style."""
         for line in lines:
             self.line((line, style), indent=indent)
+
+    def wrapped(self, text: str, indent: int = 0) -> None:
+        """A text over as many lines as it takes; further ones are indented more."""
+        margin = " " * indent
+        lines = wrap(
+            text,
+            self.width,
+            initial_indent=margin,
+            subsequent_indent=f"{margin}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        self.lines(lines)
 
     def table(self, table: Table) -> None:
         """A table, as wide as its content and at most as the console."""

@@ -29,7 +29,7 @@ from ullage.spec.steps import flattened
 PADDING = "has padding"
 """Stands for the condition that a batch has padded rows; no name of a spec has a blank."""
 
-RESERVED_LOCALS = ("batch", "config", "copy", "engine", "live", "pad", "self")
+RESERVED_LOCALS = ("batch", "config", "copy", "engine", "extents", "live", "pad", "self")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,15 @@ class _Writer:
     items: tuple[Item, ...]
     bound: set[str] = field(default_factory=set)
     loaded: bool = False
+    needs_extents: bool = False
 
     def view(self, name: str, modes: list[Mode]) -> ExecuteView:
         steps = [item.step for item in _flat(self.items)]
         loads = any(step.action == "load" for step in steps)
         block: Block = () if loads else (Line("batch = self.load(live, copy=False, pad=pad)"),)
+        self.needs_extents = loads and _asks_before_load(self.items)
+        if self.needs_extents:
+            block = (Line("extents = self.extents(live, pad=pad)"),)
         self.loaded = not loads
         block += self._block(self.items)
         gives = [step.gives for step in steps if step.gives is not None]
@@ -205,7 +209,7 @@ class _Writer:
     def _source(self) -> Source:
         def name(each: str) -> str:
             if each == PADDING:
-                return "batch.has_padding"
+                return "batch.has_padding" if self.loaded else "(extents.rows != extents.padded)"
             if each in self._facts:
                 if each in self.bound:
                     return self._names.of(each)
@@ -289,9 +293,11 @@ class _Writer:
 
     def _load(self, step: Step) -> str:
         when = fold(self.execution.runner.rewrite(step.when))
-        if when == TRUE:
-            return "batch = self.load(live, pad=pad)"
-        return f"batch = self.load(live, copy={self._source().of(when)}, pad=pad)"
+        copy = "True" if when == TRUE else self._source().of(when)
+        if self.needs_extents:
+            return f"batch = self._load(live, extents, {copy})"
+        given = "" if when == TRUE else f"copy={copy}, "
+        return f"batch = self.load(live, {given}pad=pad)"
 
     def _slice(self, step: Step) -> str:
         engine = self.execution.runner.engine
@@ -301,6 +307,16 @@ class _Writer:
         )
         taken = self._value(step.takes[0])
         return f"{self._value(step.gives or step.takes[0])} = cut_to_live({taken}, {rows})"
+
+
+def _asks_before_load(items: Iterable[Item]) -> bool:
+    """Whether some step before the load depends on padded rows."""
+    for item in _flat(items):
+        if any(PADDING in free_names(each) for each in item.conditions):
+            return True
+        if item.step.action == "load":
+            return False
+    return False
 
 
 def _taken(rest: list[Item], deciding: Expr) -> tuple[list[Item], list[Item]]:

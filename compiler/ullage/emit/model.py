@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
-from ullage.bound.modes import serving_definitions
+from ullage.bound.composer import serving_definitions
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker, for_worker
 from ullage.emit.modules import IMPORTED

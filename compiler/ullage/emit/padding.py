@@ -128,8 +128,8 @@ class _Transforms:
         def resolved(value: Expr) -> Expr:
             return fold(substitute(runner.of_batch(value), arguments))
 
-        lets = [(name, resolved(value)) for name, value in step.let]
         assigns = [(name, resolved(value)) for name, value in step.assigns]
+        lets = _needed([(name, resolved(value)) for name, value in step.let], assigns)
         exchange = _Exchange(self.scope, step)
         pending = list(lets)
         while True:
@@ -145,6 +145,17 @@ class _Transforms:
         left = ", ".join(self.scope.local(name) for name, _ in assigns)
         right = ", ".join(exchange.source.of(value) for _, value in assigns)
         yield f"{left} = {right}" if len(assigns) > 1 else f"{left} = ({right})"
+
+
+def _needed(
+    lets: list[tuple[str, Expr]], assigns: list[tuple[str, Expr]]
+) -> list[tuple[str, Expr]]:
+    """The local names that the axes depend on."""
+    used = {name for _, value in assigns for name in free_names(value)}
+    for name, value in reversed(lets):
+        if name in used:
+            used |= free_names(value)
+    return [(name, value) for name, value in lets if name in used]
 
 
 @dataclass

@@ -8,7 +8,7 @@ from ullage.emit.blocks import lines_of
 from ullage.emit.engine import ValueTypes
 from ullage.emit.execution import ExecuteView, Execution
 from ullage.emit.extents import extents_class, own_extents
-from ullage.emit.loading import GroupView, Loading
+from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module, render
 from ullage.emit.registry import RegistryEmitter
@@ -32,8 +32,6 @@ class CaseView:
 
     pattern: str
     method: str
-    mode: str
-    extents: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,10 @@ class RunnerEmitter:
             served=[self._served(name, guard) for name, guard in self._guards()],
             ranks=[(runner.ranks_name(group), group) for group in runner.collective_groups],
             rank_checks=list(self._rank_checks()),
-            cases=[self._case(group, mode) for group in groups for mode in group.modes],
+            extents_cases=[
+                CaseView(_pattern((mode.name,)), f"_extents_{mode.name}") for mode, _ in runner.modes
+            ],
+            load_cases=[CaseView(_pattern(each.modes), f"_load_{each.name}") for each in groups],
             groups=groups,
             slots=[runner.field(slot.name) for slot in runner.slots],
             carried=[
@@ -88,7 +89,7 @@ class RunnerEmitter:
             engine_type=self._engine_type(types),
             result=self._result(execution, types),
             warm_up=WarmUps(runner).view(),
-            views_config="config, " if self._views_use_config() else "",
+            views_config="self.config, " if self._views_use_config() else "",
         )
         about = (sentence(f"The {runner.title} of {engine.spec.engine}"),)
         return Module(f"{runner.classes.module}.py", about, body, self._siblings())
@@ -111,11 +112,6 @@ class RunnerEmitter:
     def _served(self, name: str, guard: Expr) -> ServedView:
         source = self.runner.engine.settings.source("config")
         return ServedView(name.upper(), "" if guard == TRUE else source.of(guard))
-
-    def _case(self, group: GroupView, mode: str) -> CaseView:
-        return CaseView(
-            f"Mode.{mode.upper()}", f"_load_{group.name}", literal(mode), f"_extents_{mode}"
-        )
 
     def _rank_checks(self) -> list[tuple[str, str, str, str]]:
         """For each group: the ranks, when collectives can happen, how many ranks, and a place."""
@@ -146,7 +142,7 @@ class RunnerEmitter:
 
     def _execute(self, view: ExecuteView) -> ExecuteMethod:
         listed = ", ".join(view.modes)
-        pattern = " | ".join(f"Mode.{mode.upper()}" for mode in view.modes)
+        pattern = _pattern(view.modes)
         doc = docstring((sentence(f"The steps of {listed}"),), indent=8)
         return ExecuteMethod(view.name, pattern, doc, tuple(lines_of(view.block)), view.result)
 
@@ -169,3 +165,7 @@ class RunnerEmitter:
     def _value_of(self, local: str) -> str:
         names = [value.name for value in self.runner.runner.values]
         return local if local in names else local.rstrip("_")
+
+
+def _pattern(modes: tuple[str, ...]) -> str:
+    return " | ".join(f"Mode.{mode.upper()}" for mode in modes)

@@ -224,24 +224,36 @@ def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
 
 
 def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
-    """Replace free names at once; a bound element of a comprehension shadows."""
+    """Replace free names at once; a bound element of a comprehension shadows, never captures."""
     match node:
         case Name(name=name):
             return values.get(name, node)
-        case Comprehension(variable=variable):
-            inner = {name: value for name, value in values.items() if name != variable}
-            condition = node.condition and substitute(node.condition, inner)
-            return Comprehension(
-                substitute(node.element, inner),
-                variable,
-                substitute(node.source, values),
-                condition,
-                place=node.place,
-            )
+        case Comprehension():
+            return _substitute_inside(node, values)
         case _:
             parts = children(node)
             new_parts = tuple(substitute(part, values) for part in parts)
             return rebuild(node, new_parts) if new_parts != parts else node
+
+
+def _substitute_inside(node: Comprehension, values: dict[str, Expr]) -> Expr:
+    inner = {name: value for name, value in values.items() if name != node.variable}
+    used = free_names(node.element)
+    if node.condition is not None:
+        used |= free_names(node.condition)
+    brought = frozenset[str]().union(*(free_names(inner[name]) for name in used & inner.keys()))
+    variable = node.variable
+    while variable in brought or (variable != node.variable and variable in used):
+        variable += "_"
+    if variable != node.variable:
+        inner[node.variable] = Name(variable)
+    return Comprehension(
+        substitute(node.element, inner),
+        variable,
+        substitute(node.source, values),
+        None if node.condition is None else substitute(node.condition, inner),
+        place=node.place,
+    )
 
 
 def conjunction(*operands: Expr) -> Expr:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
-from ullage.bound.steps import Step
+from ullage.bound.steps import RuleName, Step
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     Binary,
@@ -25,6 +26,8 @@ from ullage.expr.tree import (
 )
 from ullage.prove.rules import lemma_holds
 from ullage.prove.solver import Solver
+
+RULES = frozenset(get_args(RuleName))
 
 Claim = tuple[Expr, Expr]
 Given = tuple[Expr, ...]
@@ -59,6 +62,8 @@ class Checker:
         return len(self.flaws) == before
 
     def _check(self, step: Step, given: Given) -> None:
+        if not self._require(step, step.rule in RULES, "no such rule"):
+            return
         match step.rule:
             case "same":
                 self._require(step, step.left == step.right, "the sides differ")

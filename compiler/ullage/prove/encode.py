@@ -102,8 +102,7 @@ class Encoder:
 
     def _comparison(self, operator: str, left: Expr, right: Expr) -> z3.BoolRef:
         if self._is_boolean(left):
-            same = self.boolean(left) == self.boolean(right)
-            return same if operator == "==" else z3.Not(same)
+            return self._compare_booleans(operator, self.boolean(left), self.boolean(right))
         a, b = self.integer(left), self.integer(right)
         match operator:
             case "==":
@@ -118,6 +117,23 @@ class Encoder:
                 return a > b
             case _:
                 return a >= b
+
+    @staticmethod
+    def _compare_booleans(operator: str, left: z3.BoolRef, right: z3.BoolRef) -> z3.BoolRef:
+        """False is less than true, as in Python."""
+        match operator:
+            case "==":
+                return left == right
+            case "!=":
+                return z3.Not(left == right)
+            case "<":
+                return z3.And(z3.Not(left), right)
+            case "<=":
+                return z3.Implies(left, right)
+            case ">":
+                return z3.And(left, z3.Not(right))
+            case _:
+                return z3.Implies(right, left)
 
     def _is_boolean(self, node: Expr) -> bool:
         match node:
@@ -222,7 +238,8 @@ class Encoder:
             self.terms[key] = term
             value, largest = self.integer(operand), self._extreme("max", source)
             inside = z3.And(value <= term, term <= largest, self._element(source, term))
-            self.axioms.append(z3.Implies(value <= largest, inside))
+            exists = z3.And(self._inhabited(source), value <= largest)
+            self.axioms.append(z3.Implies(exists, inside))
         return self.terms[key]
 
     def _extreme(self, extreme: str, source: Expr) -> z3.ArithRef:
@@ -232,10 +249,27 @@ class Encoder:
         if key not in self.terms:
             term = z3.Int(key)
             self.terms[key] = term
-            self.axioms.append(self._element(source, term))
+            known = [self._element(source, term)]
             if extreme == "min":
-                self.axioms.append(term <= self._extreme("max", source))
+                known.append(term <= self._extreme("max", source))
+            self.axioms.append(z3.Implies(self._inhabited(source), z3.And(known)))
         return self.terms[key]
+
+    def _inhabited(self, source: Expr) -> z3.BoolRef:
+        """Where a list is known to have an element: `validate` refuses an empty named list."""
+        match source:
+            case Name(name=name) if name in self.definitions:
+                return self.boolean(self.definitions[name].guard)
+            case Name(name=name) if name in self.variables:
+                return self.boolean(self.variables[name].guard)
+            case ListOf(elements=elements):
+                return z3.BoolVal(bool(elements))
+            case Conditional(condition, then, otherwise):
+                return z3.If(
+                    self.boolean(condition), self._inhabited(then), self._inhabited(otherwise)
+                )
+            case _:
+                return z3.BoolVal(False)
 
     def _element(self, source: Expr, element: z3.ArithRef) -> z3.BoolRef:
         """What is known of any element of a list."""

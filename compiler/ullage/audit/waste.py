@@ -1,0 +1,173 @@
+"""Where a stated formula gives more than is needed, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from ullage.analysis import Analysis
+from ullage.audit.finder import Finder
+from ullage.audit.model import Waste
+from ullage.audit.shown import Configuration, Shower
+from ullage.audit.soundness import prove
+from ullage.audit.space import Assignment, Space
+from ullage.audit.stated import Question
+from ullage.bound.oracle import Oracle
+from ullage.bound.problem import ModeProblem
+from ullage.bound.specialise import worker_name
+from ullage.configuration.given import Plain
+from ullage.configuration.values import complete
+from ullage.diagnostics.diagnostic import DiagnosticError
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
+from ullage.expr.tree import Comparison, Expr, conjunction
+from ullage.plan.model import PlannedSlot
+from ullage.spec.model import BYTES_OF_DTYPE, DeviceRole, Parameter
+
+DEFAULTS = "the defaults"
+SMALLEST = "the smallest configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A configuration to try: the defaults, or those with one switch set otherwise."""
+
+    origin: str
+    configuration: Configuration
+
+
+@dataclass
+class Wastes:
+    """Compares stated formulas with capacities, first in a few configurations, then in all."""
+
+    analysis: Analysis
+    oracle: Oracle
+    samples: tuple[_Sample, ...] = ()
+    known: dict[tuple[str, Expr, Expr, Expr], Waste | bool | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.shower = Shower(self.analysis.resolved, self.analysis.problem.domain)
+        self.samples = tuple(self._samples())
+
+    def of(self, question: Question) -> tuple[Waste, ...]:
+        """The first waste, and the worst of the others; empty where none is known."""
+        found = list(self._sampled(question, question.guard))
+        if not found:
+            smallest = self._searched(question, question.guard)
+            return (smallest,) if isinstance(smallest, Waste) else ()
+        worst = max(found, key=lambda waste: (waste.bytes, waste.rows))
+        more = (worst.bytes, worst.rows) > (found[0].bytes, found[0].rows)
+        return (found[0], worst) if more else (found[0],)
+
+    def in_mode(self, question: Question, mode: ModeProblem) -> bool | None:
+        """Whether the formula wastes where the mode occurs; None if that is not known."""
+        where = conjunction(mode.guard, question.guard)
+        if next(self._sampled(question, where), None) is not None:
+            return True
+        found = self._searched(question, where)
+        return found if found is None or isinstance(found, bool) else True
+
+    def _sampled(self, question: Question, where: Expr) -> Iterator[Waste]:
+        for sample in self.samples:
+            values = sample.configuration.values
+            guards = (question.runner.guard, where)
+            if all(evaluate_boolean(guard, values) for guard in guards):
+                waste = self._waste(question, sample.origin, sample.configuration)
+                if waste is not None:
+                    yield waste
+
+    def _searched(self, question: Question, where: Expr) -> Waste | bool | None:
+        """The least configuration that wastes; False if there is none, None if that is open."""
+        key = (question.runner.name, question.formula, question.capacity, where)
+        if key not in self.known:
+            self.known[key] = self._search(question, where)
+        return self.known[key]
+
+    def _search(self, question: Question, where: Expr) -> Waste | bool | None:
+        guard = conjunction(question.runner.guard, where)
+        formula, capacity = question.formula, question.capacity
+        if prove(formula, capacity, (guard,), self.oracle, known=guard) is not None:
+            return False
+        wasteful = (guard, Comparison("<", capacity, formula))
+        finder = Finder(
+            self.analysis.solver, Space(self.analysis.problem.domain, (), wasteful, {})
+        )
+        answer = finder.find()
+        smallest = finder.smallest() if answer.kind == "found" else None
+        if smallest is None:
+            return False if answer.kind == "none" else None
+        found = self.shower.configuration(smallest.assignment)
+        return self._waste(question, SMALLEST, found)
+
+    def _waste(self, question: Question, origin: str, found: Configuration) -> Waste | None:
+        values = found.values
+        stated = evaluate_integer(question.formula, values)
+        needed = evaluate_integer(question.capacity, values)
+        if stated <= needed:
+            return None
+        assignment = Assignment(self.analysis.problem.domain, (), values)
+        numbers = (question.formula, question.capacity)
+        return Waste(
+            origin,
+            self.shower.part(found.parameters, assignment, numbers),
+            found.parameters,
+            stated,
+            needed,
+            _bytes(question, values, stated - needed),
+        )
+
+    def _samples(self) -> Iterator[_Sample]:
+        """The defaults, and each legal configuration that differs from them in one switch."""
+        for origin, given in self._given():
+            try:
+                values = complete(self.analysis.resolved, given)
+            except DiagnosticError:
+                continue  # the switch alone makes no legal configuration
+            yield _Sample(origin, Configuration(self.shower.parameters(values), values))
+
+    def _given(self) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+        yield DEFAULTS, {}
+        workers = [worker.name for worker in self.analysis.resolved.spec.workers]
+        for parameter in self.analysis.resolved.spec.parameters:
+            own = [worker_name(parameter.name, worker) for worker in workers]
+            for name in own if parameter.per_worker else [parameter.name]:
+                for value in _choices(parameter):
+                    shown = str(value).lower()
+                    yield f"{DEFAULTS} with {name} = {shown}", {name: value}
+
+
+def _choices(parameter: Parameter) -> tuple[Plain, ...]:
+    if parameter.type == "bool":
+        return (True, False)
+    return parameter.values if parameter.type == "enum" else ()
+
+
+def _bytes(
+    question: Question, values: Mapping[str, int | bool | list[int]], rows: int
+) -> Mapping[DeviceRole, int]:
+    """What `rows` more rows cost in the slots that follow the axis, or in the slot itself."""
+    found: dict[DeviceRole, int] = {}
+    for slot in question.planned.slots:
+        if evaluate_boolean(slot.guard, values):
+            size = _elements(slot, question, values, rows) * BYTES_OF_DTYPE[_dtype(slot)]
+            if size:
+                found[slot.device] = found.get(slot.device, 0) + size
+    return found
+
+
+def _elements(
+    slot: PlannedSlot,
+    question: Question,
+    values: Mapping[str, int | bool | list[int]],
+    rows: int,
+) -> int:
+    if slot.name == question.stated.target:
+        return rows
+    needed = [evaluate_integer(each.capacity, values) for each in slot.dimensions]
+    follows = [each.target == question.stated.target for each in slot.dimensions]
+    stated = [size + rows if more else size for size, more in zip(needed, follows, strict=True)]
+    return prod(stated) - prod(needed)
+
+
+def _dtype(slot: PlannedSlot) -> str:
+    return slot.dtype if slot.device == "compute" else slot.host_dtype

@@ -1,0 +1,251 @@
+"""The live variables that one mode brings, and its axes after each transform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ullage.bound.problem import Coupling, Live, Stage
+from ullage.bound.ranks import AcrossRanks
+from ullage.bound.sums import Totals
+from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
+from ullage.expr.tree import (
+    TRUE,
+    Binary,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Name,
+    children,
+    conjunction,
+    free_names,
+    rebuild,
+    substitute,
+)
+from ullage.place import Place
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Mode, Parameter, PipelineEntry, Transform
+
+ForWorker = Callable[[Expr], Expr]
+Axes = dict[str, Expr]
+Turn = tuple[str, int]
+"""A collective, by its group and by how many of that group came before in the pipeline."""
+
+
+def serving_definitions(resolved: ResolvedSpec) -> dict[str, Expr]:
+    """The definitions that change while serving, each written out down to parameters."""
+    varying = {each.name for each in resolved.spec.parameters if each.varies is not None}
+    found: dict[str, Expr] = {}
+    for definition in resolved.spec.definitions:
+        if free_names(definition.value) & (varying | found.keys()):
+            found[definition.name] = substitute(definition.value, found)
+    return found
+
+
+@dataclass
+class Composer:
+    """Collects the live variables of one mode, its own and those of other ranks.
+
+    `own_peer`: other ranks in the same mode have variables of their own. Without it the own rank
+    stands for them; `collapsed` is what it brings to the collectives then.
+    """
+
+    resolved: ResolvedSpec
+    for_worker: ForWorker
+    own_peer: bool = False
+    collapsed: list[Expr] = field(default_factory=list)
+    live: list[Live] = field(default_factory=list)
+    couplings: list[Coupling] = field(default_factory=list)
+    totals: dict[str, Totals] = field(default_factory=dict)
+    values: dict[str, Axes] = field(default_factory=dict)
+
+    @property
+    def all_live(self) -> tuple[Live, ...]:
+        """All live variables, the totals over requests after what they total."""
+        totals = (each for totals in self.totals.values() for each in totals.live)
+        return (*self.live, *totals)
+
+    @property
+    def all_couplings(self) -> tuple[Coupling, ...]:
+        """All couplings, those of totals included."""
+        totals = (each for totals in self.totals.values() for each in totals.couplings)
+        return (*self.couplings, *totals)
+
+    def rewrite(self, expression: Expr) -> Expr:
+        """The expression for the worker, with what varies while serving written out."""
+        return self.for_worker(substitute(expression, serving_definitions(self.resolved)))
+
+    # Live variables
+
+    def live_of(self, mode: Mode, origin: str = "", guard: Expr = TRUE) -> Axes:
+        """Declares the live variables of `mode` once; those of another rank carry its origin."""
+        if origin not in self.values:
+            self._declare(mode, origin, guard)
+        return self.values[origin]
+
+    def totals_of(self, mode: Mode, origin: str = "") -> Totals:
+        """The totals over requests of a mode's per-request variables."""
+        self.live_of(mode, origin)
+        return self.totals[origin]
+
+    def _declare(self, mode: Mode, origin: str, guard: Expr) -> None:
+        suffix = f"@{origin}" if origin else ""
+        named: Axes = {each.name: Name(each.name + suffix) for each in mode.live}
+        for parameter in self._varying(mode):
+            configured = self.rewrite(Name(parameter.name))
+            name = configured.name if isinstance(configured, Name) else parameter.name
+            named[name] = self._serving(parameter, suffix, guard, origin)
+        self.values[origin] = named
+        totals = Totals(suffix, guard)
+        self.totals[origin] = totals
+        for each in mode.live:
+            low = substitute(self.rewrite(each.range.low), named)
+            high = substitute(self.rewrite(each.range.high), named)
+            if each.per is not None:
+                totals.declare(each, low, high, named[each.per])
+                continue
+            label = f"{each.name} of another rank in {mode.name}" if origin else each.name
+            source = origin or "own"
+            name = each.name + suffix
+            self.live.append(Live(name, fold(low), fold(high), guard, source, label, each.place))
+        for condition in mode.where:
+            relation = totals.sum_free(substitute(self.rewrite(condition), named))
+            self.couplings.append(Coupling(fold(relation), guard))
+
+    def _varying(self, mode: Mode) -> list[Parameter]:
+        """The parameters that change while serving and that the mode depends on."""
+        steps = [self._transform(entry) for entry in mode.pipeline]
+        expressions = [
+            *(value for _, value in mode.axes),
+            *(value for entry in mode.pipeline for _, value in entry.arguments),
+            *(value for step in steps for _, value in (*step.let, *step.assigns)),
+            *(end for each in mode.live for end in (each.range.low, each.range.high)),
+            *mode.where,
+            *(dimension for slot in self.resolved.spec.slots for dimension in slot.shape),
+        ]
+        unfold = serving_definitions(self.resolved)
+        used = frozenset().union(*(free_names(substitute(each, unfold)) for each in expressions))
+        return [
+            each
+            for each in self.resolved.spec.parameters
+            if each.varies is not None and each.name in used
+        ]
+
+    def _serving(self, parameter: Parameter, suffix: str, guard: Expr, origin: str) -> Name:
+        """The current value of a varying parameter, as a live variable up to `upper` of it."""
+        name = Name(f"{parameter.name}@serving{suffix}")
+        varied = next(e for e in self.resolved.spec.parameters if e.name == parameter.varies)
+        fixed = self.for_worker(Name(parameter.name))
+        lowest = Call("min", (self.for_worker(Name(varied.name)),))
+        low = fold(Conditional(self.for_worker(varied.when), lowest, fixed))
+        high = self.for_worker(Call("upper", (Name(parameter.name),)))
+        exists = fold(conjunction(guard, self.for_worker(parameter.when)))
+        label = f"{parameter.name} while serving"
+        place, source = parameter.place, origin or "own"
+        self.live.append(Live(name.name, low, high, exists, source, label, place))
+        return name
+
+    # Axes
+
+    def pipeline(
+        self, mode: Mode, until: Turn | None = None, origin: str = "", guard: Expr = TRUE
+    ) -> tuple[Axes, list[Stage]]:
+        """The axes of a mode after its pipeline, or before the collective `until`."""
+        named = self.live_of(mode, origin, guard)
+        totals = self.totals_of(mode, origin)
+        axes: Axes = {
+            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
+            for name, value in mode.axes
+        }
+        stages = [Stage(None, TRUE, dict(axes), mode.place)]
+        turns: dict[str, int] = {}
+        for entry in mode.pipeline:
+            step = self._transform(entry)
+            group = step.collective.group if step.collective else ""
+            turn = (group, turns.get(group, 0))
+            if turn == until:
+                break
+            turns[group] = turn[1] + 1
+            across = AcrossRanks(self, step, mode, turn)
+            assigned = across.assigned({**axes, **self._arguments(entry, named)})
+            applies = self.rewrite(step.when)
+            axes = {
+                name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
+                for name, old in axes.items()
+            }
+            stages.append(Stage(step.name, applies, dict(axes), entry.place))
+        return axes, stages
+
+    def _transform(self, entry: PipelineEntry) -> Transform:
+        return next(t for t in self.resolved.spec.transforms if t.name == entry.transform)
+
+    def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
+        return {name: substitute(self.rewrite(value), named) for name, value in entry.arguments}
+
+    # Other ranks
+
+    def peers_of(self, mode: Mode) -> list[Mode]:
+        """The modes that other ranks may be in: those it names and those that name it."""
+        modes = self.resolved.spec.modes
+        names = {*mode.peers} | {each.name for each in modes if mode.name in each.peers}
+        chosen = [each for each in modes if each.name in names - {mode.name}]
+        return [*chosen, mode] if self.own_peer else chosen
+
+    def brought(self, peer: Mode, turn: Turn, origin: str, guard: Expr) -> Axes:
+        """The axes and arguments with which a rank in `peer` joins a collective."""
+        axes, _ = self.pipeline(peer, turn, origin, guard)
+        group, position = turn
+        entries = [
+            entry
+            for entry in peer.pipeline
+            if (collective := self._transform(entry).collective) and collective.group == group
+        ]
+        named = self.live_of(peer, origin, guard)
+        return {**axes, **self._arguments(entries[position], named)}
+
+    def several_ranks(self) -> Expr:
+        """Whether there is another rank at all."""
+        count = self.resolved.spec.rank_count
+        return TRUE if count is None else Comparison("<", Integer(1), self.rewrite(count))
+
+    def total_of_others(self, largest: Expr, place: Place) -> Expr:
+        """The sum over the other ranks, each of which brings no more than `largest`."""
+        count = self.resolved.spec.rank_count
+        if count is None:
+            return Integer(0)
+        rest = Binary("-", self.rewrite(count), Integer(1))
+        high = fold(Binary("*", rest, largest))
+        name = f"others({spell(largest)})"
+        if all(each.name != name for each in self.live):
+            label = "what the other ranks bring together"
+            self.live.append(Live(name, Integer(0), high, TRUE, "total", label, place))
+        return Name(name)
+
+    def follows_one_maximum(self, extent: Expr) -> bool:
+        """Whether an extent depends on the own rank only through one maximum over ranks.
+
+        Then the own rank may stand for all that are in its mode: what a maximum over ranks can
+        be is just what one rank can bring.
+        """
+        own = {each.name for each in self.live if each.origin == "own"}
+        if isinstance(extent, Conditional) and not free_names(extent.condition) & own:
+            arms = (extent.then, extent.otherwise)
+            return all(self.follows_one_maximum(arm) for arm in arms)
+        held: dict[Expr, Expr] = {
+            value: Name(f"maximum {position}")
+            for position, value in enumerate(dict.fromkeys(self.collapsed))
+            if free_names(value) & own
+        }
+        names = free_names(_replaced(extent, held))
+        maxima = {name for name in names if name.startswith("maximum ")}
+        return not maxima or (len(maxima) == 1 and not names & own)
+
+
+def _replaced(node: Expr, parts: dict[Expr, Expr]) -> Expr:
+    if node in parts:
+        return parts[node]
+    inner = children(node)
+    return rebuild(node, tuple(_replaced(each, parts) for each in inner)) if inner else node
