@@ -13,11 +13,15 @@ from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A known argument: a whole number, a truth value, an enum by value, or a list of numbers."""
+    """A known argument: a whole number, a truth value, an enum by value, or a list of numbers.
+
+    `keyword`: what Python calls it, where its name is one that Python uses itself.
+    """
 
     name: str
     kind: type[int] | type[bool] | type[tuple[int, ...]] | type[StrEnum]
     place: str
+    keyword: str
 
 
 # Any: the values go on as keyword arguments, whose types are those that were checked here.
@@ -51,14 +55,14 @@ def _store(values: dict[str, Any], argument: Argument, value: object) -> str:
     kind = argument.kind
     if issubclass(kind, StrEnum):
         if isinstance(value, str) and value in [member.value for member in kind]:
-            values[argument.name] = kind(value)
+            values[argument.keyword] = kind(value)
             return ""
         return f"must be one of {', '.join(repr(member.value) for member in kind)}"
     if issubclass(kind, tuple):
         members = value if isinstance(value, tuple | list) else (None,)
-        values[argument.name] = tuple(members)
+        values[argument.keyword] = tuple(members)
         return "" if all(type(each) is int for each in members) else "must be a list of integers"
-    values[argument.name] = value
+    values[argument.keyword] = value
     return "" if type(value) is kind else f"must be {_DESCRIBED[kind]}"
 
 

@@ -17,14 +17,26 @@ def present(value: T | None) -> T:
     return value
 
 
-def default_value(parameter: str, compute: Callable[[], T], place: str) -> T:
-    """The default of `parameter`. ConfigurationError if the other arguments leave it undefined."""
-    try:
-        return compute()
-    except (ArithmeticError, ValueError) as error:
-        expected = f"its default cannot be computed from the other arguments: {error}"
-        problem = ConfigurationProblem("U701", parameter, None, expected, place)
-        raise ConfigurationError((problem,)) from None
+class Defaults:
+    """Defaults that are computed from other arguments, which may be illegal still."""
+
+    def __init__(self) -> None:
+        self._undefined: list[ConfigurationProblem] = []
+
+    def value(self, parameter: str, compute: Callable[[], T], otherwise: T, place: str) -> T:
+        """The default of `parameter`, or `otherwise` where the other arguments leave it undefined."""
+        try:
+            return compute()
+        except (ArithmeticError, ValueError) as error:
+            expected = f"its default cannot be computed from the other arguments: {error}"
+            self._undefined.append(ConfigurationProblem("U701", parameter, None, expected, place))
+            return otherwise
+
+    def check(self, validate: Callable[[], None]) -> None:
+        """Validate the whole; ConfigurationError for undefined defaults if nothing else is wrong."""
+        validate()
+        if self._undefined:
+            raise ConfigurationError(self._undefined)
 
 
 class Problems:

@@ -112,9 +112,7 @@ class Finder:
                 return found
             found = answer.assignment
 
-    def ask(
-        self, conditions: Sequence[Expr], limit: int | None, *more: z3.BoolRef
-    ) -> Answer:
+    def ask(self, conditions: Sequence[Expr], limit: int | None, *more: z3.BoolRef) -> Answer:
         """An assignment that satisfies the conditions, of at most the size `limit`."""
         terms = [self._encoder.boolean(each) for each in conditions]
         self._add_axioms()

@@ -60,9 +60,7 @@ def _factored(node: Expr) -> Iterator[Step]:
                     middle = Call("align_up", (step.right, alignment))
                     scaled = Binary("*", Call("align_up", (operand, alignment)), factor)
                     first = Step("monotone", node, middle, (step,))
-                    yield Step(
-                        "chain", node, scaled, (first, Step("align_scales", middle, scaled))
-                    )
+                    yield Step("chain", node, scaled, (first, Step("align_scales", middle, scaled)))
         case _:
             return
 

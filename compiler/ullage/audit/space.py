@@ -105,9 +105,7 @@ class Assignment(Mapping[str, Value]):
             return False
 
 
-def members_of(
-    resolved: ResolvedSpec, worker: str, live: tuple[Live, ...]
-) -> Mapping[str, str]:
+def members_of(resolved: ResolvedSpec, worker: str, live: tuple[Live, ...]) -> Mapping[str, str]:
     """The live variables that are the current values of varying parameters, with their lists."""
     found: dict[str, str] = {}
     for parameter in resolved.spec.parameters:

@@ -65,7 +65,14 @@ def _question(
     slot = next((each for each in planned.slots if each.name == stated.target), None)
     if slot is not None:
         return Question(
-            audit, stated, runner, planned, formula, _product(slot), slot.guard, _sizes(slot, runner)
+            audit,
+            stated,
+            runner,
+            planned,
+            formula,
+            _product(slot),
+            slot.guard,
+            _sizes(slot, runner),
         )
     capacity = analysis.capacities.of(runner.name, stated.target).formula
     extents = {mode.name: mode.extents[stated.target] for mode in runner.modes}

@@ -89,9 +89,7 @@ class Wastes:
         if prove(formula, capacity, (guard,), self.oracle, known=guard) is not None:
             return False
         wasteful = (guard, Comparison("<", capacity, formula))
-        finder = Finder(
-            self.analysis.solver, Space(self.analysis.problem.domain, (), wasteful, {})
-        )
+        finder = Finder(self.analysis.solver, Space(self.analysis.problem.domain, (), wasteful, {}))
         answer = finder.find()
         smallest = finder.smallest() if answer.kind == "found" else None
         if smallest is None:

@@ -136,6 +136,8 @@ def _value(variable: Variable, sample: Sample, source: random.Random) -> Value:
         return source.random() < 0.5
     low = _end(variable.low, sample, 0)
     high = _end(variable.high, sample, low + 64)
+    if high < low:
+        return low  # no value is legal; the guard must be false here
     if variable.type == "list":
         return sorted({source.randint(low, min(high, low + 64)) for _ in range(4)})
     reach = source.choice(REACHES)

@@ -19,7 +19,7 @@ from ullage.commands.reporting import (
     write_diagnostics,
     write_json,
 )
-from ullage.commands.terminal import Page, progress, result_console
+from ullage.commands.terminal import NO_BREAK, Page, progress, result_console
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.expr.spell import spell
 
@@ -93,14 +93,18 @@ def _show_waste(waste: Waste, page: Page) -> None:
     sizes = ", ".join(
         f"{size:,} bytes on the {device} device" for device, size in waste.bytes_by_device.items()
     )
-    page.line(f"wasted {waste.origin}: {waste.stated} stated, {waste.needed} needed", indent=4)
+    numbers = f"{waste.stated} stated, {waste.needed} needed"
+    page.line(("wasted", _STYLES["wastes"]), f": {numbers} in {waste.origin}", indent=4)
     if sizes:
         page.line(sizes, indent=6)
     page.wrapped(f"configuration: {_assigned(waste.configuration)}", indent=6)
 
 
 def _assigned(values: Mapping[str, Shown]) -> str:
-    return ", ".join(f"{name} = {_shown(value)}" for name, value in values.items()) or "the least"
+    return (
+        ", ".join(f"{name}{NO_BREAK}={NO_BREAK}{_shown(value)}" for name, value in values.items())
+        or "the least"
+    )
 
 
 def _shown(value: Shown) -> str:

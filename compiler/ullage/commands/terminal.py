@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 PLAIN_WIDTH: Final = 100
+NO_BREAK: Final = "\u00a0"  # stands for a blank that keeps words together
 _LEAST_WIDTH: Final = 60
 _MOST_WIDTH: Final = 120
 
@@ -79,7 +80,7 @@ class Page:
             self.line((line, style), indent=indent)
 
     def wrapped(self, text: str, indent: int = 0) -> None:
-        """A text over as many lines as it takes; further ones are indented more."""
+        """A text over as many lines as it takes; it is not broken at NO_BREAK."""
         margin = " " * indent
         lines = wrap(
             text,
@@ -89,7 +90,7 @@ class Page:
             break_long_words=False,
             break_on_hyphens=False,
         )
-        self.lines(lines)
+        self.lines([line.replace(NO_BREAK, " ") for line in lines])
 
     def table(self, table: Table) -> None:
         """A table, as wide as its content and at most as the console."""

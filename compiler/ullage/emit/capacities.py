@@ -70,7 +70,7 @@ class CapacitiesEmitter:
         parts = (
             literal(f"worker {worker.name}"),
             "None",
-            literal(f"it exists only where {shortened(guard, self.engine.settings.spelled)}"),
+            literal(f"it exists only where {shortened(guard)}"),
             literal(worker.place.short),
         )
         return CapacitiesView(
@@ -103,7 +103,7 @@ class CapacitiesEmitter:
                 yield f"Attained in {each.mode} by {witness}."
 
     def _spelled(self, expr: Expr) -> str:
-        return shortened(expr, self.engine.settings.spelled)
+        return shortened(expr)
 
     def _terms(self, capacity: Capacity) -> Iterator[TermView]:
         notes = {_part(each): self._note(each) for each in capacity.binding}

@@ -56,6 +56,7 @@ class ArgumentView:
     """One argument of `Config.of`; `fill` are the lines that give it a value if it has none."""
 
     name: str
+    key: str
     annotation: str
     default: str
     kind: str
@@ -96,6 +97,7 @@ class ConfigEmitter:
 
     def module(self) -> Module:
         """The module `config`."""
+        arguments = [self._argument(each) for each in self.domain.variables]
         body = render(
             "config.py.j2",
             enums=[self._enum(parameter, name) for parameter, name in self.settings.enums],
@@ -107,9 +109,12 @@ class ConfigEmitter:
                 )
             ),
             fields=[self._field(each) for each in self.domain.variables],
-            arguments=[self._argument(each) for each in self.domain.variables],
+            arguments=arguments,
             spec_place=literal(self.spec.place.short),
             checks=tuple(self._checks()),
+            computes_defaults=any(
+                "defaults.value(" in line for each in arguments for line in each.fill
+            ),
             properties=[self._property(each) for each in self.domain.definitions],
         )
         about = (sentence(f"The configuration of {self.spec.engine}"),)
@@ -141,14 +146,12 @@ class ConfigEmitter:
         if parameter.type in ("int", "list") and not parameter.unit.dimensionless:
             parts.append(f"in {unit}")
         if variable.low is not None and variable.high is not None and parameter.type != "enum":
-            low, high = (
-                shortened(end, self.settings.spelled) for end in (variable.low, variable.high)
-            )
+            low, high = (shortened(end) for end in (variable.low, variable.high))
             parts.append(
                 f"each in [{low}, {high}]" if parameter.type == "list" else f"[{low}, {high}]"
             )
         if described.guarded:
-            parts.append(f"None unless {shortened(described.guard, self.settings.spelled)}")
+            parts.append(f"None unless {shortened(described.guard)}")
         return sentence("; ".join(parts))
 
     def _argument(self, variable: Variable) -> ArgumentView:
@@ -158,14 +161,14 @@ class ConfigEmitter:
         default = self._default(parameter, described)
         kind = self._kind(described)
         place = literal(variable.place.short)
-        name = described.attribute
+        name, key = described.attribute, literal(variable.name)
         if default is None and not described.guarded:
-            return ArgumentView(name, annotation, "", kind, place, ())
+            return ArgumentView(name, key, annotation, "", kind, place, ())
         if isinstance(default, Integer | Boolean | Enumerant) and not described.guarded:
             text = self._local.of(default)
-            return ArgumentView(name, annotation, f" = {text}", kind, place, ())
+            return ArgumentView(name, key, annotation, f" = {text}", kind, place, ())
         fill = () if default is None else tuple(self._fill(described, default, variable.place))
-        return ArgumentView(name, f"{annotation} | None", " = None", kind, place, fill)
+        return ArgumentView(name, key, f"{annotation} | None", " = None", kind, place, fill)
 
     def _default(self, parameter: Parameter, described: Described) -> Expr | None:
         if parameter.default is None:
@@ -179,12 +182,25 @@ class ConfigEmitter:
         if described.guarded:
             conditions.append(self._bracketed(self._local, self._over_parameters(described.guard)))
         value = self._value(self._local, default, isinstance(described.kind, ListKind))
-        if not self._is_total(default):
-            name, where = literal(described.attribute), literal(place.short)
-            value = f"default_value({name}, lambda: {value}, {where})"
+        if not _is_plain(default):
+            name, where = literal(described.name), literal(place.short)
+            fallback = self._fallback(described)
+            value = f"defaults.value({name}, lambda: {value}, {fallback}, {where})"
         yield comment(place.short, 8)
         yield f"if {' and '.join(conditions)}:"
         yield f"    {described.attribute} = ({value})"
+
+    def _fallback(self, described: Described) -> str:
+        """A value of the right type for a default that illegal arguments leave undefined."""
+        match described.kind:
+            case EnumKind(name=name, values=values):
+                return self.settings.member(Enumerant(name, values[0], 0))
+            case ListKind():
+                return "()"
+            case IntKind():
+                return "0"
+            case _:
+                return "False"
 
     @property
     def _local(self) -> Source:
@@ -248,7 +264,7 @@ class ConfigEmitter:
     def _check_parameter(self, variable: Variable) -> CheckView:
         described = self.settings.of(variable.name)
         attribute, place = f"self.{described.attribute}", literal(variable.place.short)
-        subject = f"{literal(described.attribute)}, {attribute}"
+        subject = f"{literal(variable.name)}, {attribute}"
         match described.kind:
             case EnumKind(values=values):
                 listed = ", ".join(literal(value) for value in values)
@@ -268,7 +284,7 @@ class ConfigEmitter:
                 needed, "", call if is_total else f"problems.attempt(lambda: {call})", ""
             )
         guard = self._bracketed(self.settings.source("self"), variable.guard)
-        text = literal(shortened(variable.guard, self.settings.spelled))
+        text = literal(shortened(variable.guard))
         unset = f"problems.unset({subject}, {text}, {place})"
         if is_total:
             return CheckView(needed, guard, call, unset)
@@ -283,16 +299,16 @@ class ConfigEmitter:
     def _passed(self, parameters: tuple[str, ...]) -> str:
         if not parameters:
             return ""
-        names = ", ".join(literal(self.settings.of(each).attribute) for each in parameters)
-        return f"problems.passed({names})"
+        return f"problems.passed({', '.join(map(literal, parameters))})"
 
     def _check_relation(self, constraint: Constraint) -> CheckView:
         parameters = self._parameters(constraint.that)
         holds = self.settings.source("self").of(constraint.that)
         is_total = self._is_total(self._over_parameters(constraint.that))
-        attributes = [self.settings.of(each).attribute for each in parameters]
-        values = ", ".join(f"{literal(each)}: self.{each}" for each in attributes)
-        statement = literal(shortened(constraint.that, self.settings.spelled))
+        values = ", ".join(
+            f"{literal(each)}: self.{self.settings.of(each).attribute}" for each in parameters
+        )
+        statement = literal(shortened(constraint.that))
         reason, place = literal(constraint.reason), literal(constraint.place.short)
         call = f"problems.constraint({holds}, {statement}, {reason}, {{{values}}}, {place})"
         whole = call if is_total else f"problems.attempt(lambda: {call})"
@@ -319,10 +335,10 @@ class ConfigEmitter:
         own = next(each for each in self.spec.definitions if each.name == described.base)
         annotation = self.settings.annotation(definition.name)
         guarded = definition.guard != TRUE
-        text = own.doc or f"`{shortened(definition.value, self.settings.spelled)}`"
+        text = own.doc or f"`{shortened(definition.value)}`"
         parts = [text] if described.worker is None else [f"{text}; of worker {described.worker}"]
         if guarded:
-            parts.append(f"None unless {shortened(definition.guard, self.settings.spelled)}")
+            parts.append(f"None unless {shortened(definition.guard)}")
         value = self._value(source, definition.value, isinstance(described.kind, ListKind))
         return PropertyView(
             comment(definition.place.short, 4),
@@ -332,3 +348,17 @@ class ConfigEmitter:
             source.of(negated(definition.guard)) if guarded else "",
             f"({value})",
         )
+
+
+def _is_plain(default: Expr) -> bool:
+    """Whether a default has a value for all arguments of the right types."""
+    for node in walk(default):
+        match node:
+            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+                if not (isinstance(divisor, Integer) and divisor.value >= 1):
+                    return False
+            case Call("next_in", _) | Call("min" | "max", (_,)):
+                return False
+            case _:
+                pass
+    return True

@@ -168,7 +168,6 @@ class ExtentsWriter:
             return
         source = summing_source(self.scope)
         rewritten = self.scope.runner.of_batch(relation)
-        spelled = self.scope.runner.engine.settings.spelled
         per = {variable.name for variable in self.scope.mode.live if variable.per}
         values = ", ".join(
             f"{literal(name)}: "
@@ -178,7 +177,7 @@ class ExtentsWriter:
         yield comment(relation.place.short, 8)
         yield (
             f"check_relation({self._mode}, {source.of(rewritten)}, "
-            f"{literal(shortened(rewritten, spelled))}, {{{values}}}, "
+            f"{literal(shortened(rewritten))}, {{{values}}}, "
             f"place={literal(relation.place.short)})"
         )
 
@@ -202,7 +201,7 @@ class ExtentsWriter:
         capacity = runner.capacity(target)
         own = [each for each in capacity.candidates if each.mode == self.scope.mode.name]
         formula = own[0].formula if len(own) == 1 else capacity.formula
-        return shortened(formula, runner.engine.settings.spelled)
+        return shortened(formula)
 
     def _loaded_own(self) -> Iterator[OwnExtent]:
         for each in own_extents(self.scope.runner):

@@ -21,8 +21,14 @@ from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.certificate import Proof
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Spec, Transform
 
-VIEW_RESERVED = ("has_padding", "mode", "padded", "rows", "self")
-"""What a padded batch has besides slots, carried fields and extents."""
+FIELDS_RESERVED = (
+    *("allocate", "arenas", "count", "has_padding", "index"),
+    *("mode", "of", "padded", "rows", "self", "slots"),
+)
+"""What batches, registries, capacities and extents have besides what the spec names."""
+
+AXES_RESERVED = tuple(name for name in FIELDS_RESERVED if name not in ("padded", "rows"))
+"""The same, but for extents, which have no axes of their own."""
 
 LIVE_RESERVED = ("mode", "self")
 """What a live batch has besides the fields that the spec names."""
@@ -86,7 +92,7 @@ class EngineModel:
         domain = analysis.problem.domain
         self.domain = domain
         self.settings = Settings(analysis.resolved, domain.variables, domain.definitions)
-        self._axes = Names((axis.name for axis in self.spec.axes), VIEW_RESERVED)
+        self._axes = Names((axis.name for axis in self.spec.axes), AXES_RESERVED)
         self.live_fields: Mapping[tuple[str, ...], LiveField] = _live_fields(self.spec)
 
     def axis(self, name: str) -> str:
@@ -154,7 +160,7 @@ class RunnerModel:
             *(each.name for each in engine.spec.carried),
         )
         extents = [engine.axis(axis.name) for axis in engine.axes]
-        reserved = (*VIEW_RESERVED, *extents, *(f"live_{name}" for name in extents), *IMPORTED)
+        reserved = (*FIELDS_RESERVED, *extents, *(f"live_{name}" for name in extents))
         self._fields = Names(fields, reserved)
 
     def unfold(self, expr: Expr) -> Expr:

@@ -55,7 +55,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "check_relation": "checks",
     "check_source": "checks",
     "check_values": "checks",
-    "default_value": "configuration",
+    "Defaults": "configuration",
     "cut_to_live": "outputs",
     "fill_tail": "loader",
     "is_in_place": "storage",

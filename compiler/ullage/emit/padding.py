@@ -236,8 +236,8 @@ def live_function(scope: Scope) -> FunctionView:
         transforms.add(entry)
     if transforms.lines:
         listed = ", ".join(scope.local(axis.name) for axis in engine.axes)
-        lines = [f"{listed} = {', '.join(values)}", *transforms.lines]
-        lines.append(f"return Rows({listed})")
+        begin = [] if listed == ", ".join(values) else [f"{listed} = {', '.join(values)}"]
+        lines = [*begin, *transforms.lines, f"return Rows({listed})"]
     else:
         given = ", ".join(f"{axis}={value}" for axis, value in zip(axes, values, strict=True))
         lines = [f"return Rows({given})"]
@@ -295,8 +295,9 @@ def pad_function(scope: Scope) -> FunctionView:
     lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
     if not transforms.lines:
         lines = ["return rows"]
-    names = ", ".join(entry.transform for entry in mode.pipeline) or "nothing"
-    doc = sentence(f"Rows of a {mode.name} batch after {names}")
+    names = ", ".join(entry.transform for entry in mode.pipeline)
+    what = f"Rows of a {mode.name} batch"
+    doc = sentence(f"{what} after {names}" if names else f"{what}, which nothing pads")
     return _function(scope, f"pad_{mode.name}", lines, doc, rows=True)
 
 

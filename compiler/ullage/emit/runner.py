@@ -75,7 +75,8 @@ class RunnerEmitter:
             ranks=[(runner.ranks_name(group), group) for group in runner.collective_groups],
             rank_checks=list(self._rank_checks()),
             extents_cases=[
-                CaseView(_pattern((mode.name,)), f"_extents_{mode.name}") for mode, _ in runner.modes
+                CaseView(_pattern((mode.name,)), f"_extents_{mode.name}")
+                for mode, _ in runner.modes
             ],
             load_cases=[CaseView(_pattern(each.modes), f"_load_{each.name}") for each in groups],
             groups=groups,

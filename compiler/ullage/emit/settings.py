@@ -120,10 +120,6 @@ class Settings:
             expr = substitute(expr, {definition.name: definition.value})
         return expr
 
-    def spelled(self, name: str) -> str:
-        """How messages call a parameter or definition."""
-        return self._described[name].attribute if name in self._described else name
-
 
 def _origins(resolved: ResolvedSpec) -> Iterator[tuple[str, tuple[str, str | None]]]:
     """Each name of the specialised domain, with the spec's own name and the worker."""

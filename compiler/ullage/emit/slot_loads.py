@@ -7,12 +7,20 @@ from dataclasses import dataclass
 
 from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
+from ullage.emit.modules import IMPORTED
+from ullage.emit.names import Names
 from ullage.emit.registry import is_viewed
 from ullage.emit.source import Source
 from ullage.emit.text import comment, literal
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.spec.model import Range
+
+LOCALS = (
+    *("batch", "config", "copy", "extents", "live", "mode", "padded", "problem", "rows"),
+    *("self", "views", *IMPORTED),
+)
+"""Names that the methods which load use themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,12 @@ class SlotWriter:
         return self.runner.field(self.slot.name)
 
     @property
+    def _local(self) -> str:
+        """The source as a local variable."""
+        names = Names((self.runner.field(slot.name) for slot in self.runner.slots), LOCALS)
+        return names.of(self._field)
+
+    @property
     def _live(self) -> str:
         """The source as a field of the live batch."""
         source = self.slot.source
@@ -67,7 +81,7 @@ class SlotWriter:
 
     @property
     def _view(self) -> str:
-        return f"views.{self._field}" if self._viewed else f"{self._field}_view"
+        return f"views.{self._field}" if self._viewed else f"view_of_{self._field}"
 
     @property
     def _source(self) -> Source:
@@ -115,11 +129,11 @@ class SlotWriter:
         if self._guarded:
             value = f"None if {self._view} is None else {value}"
         wanted = self._presence()
-        check = [f"{self._field} = {value}"]
+        check = [f"{self._local} = {value}"]
         if wanted:
             check += [f"if {wanted}:", f"    {self._check_source()}"]
         else:
-            check = [f"{self._field} = {self._check_source(value)}"]
+            check = [f"{self._local} = {self._check_source(value)}"]
         return SlotLoad(
             self._field,
             comment(self.slot.place.short, 8),
@@ -130,11 +144,11 @@ class SlotWriter:
             tuple(self._writes()),
             tuple(self._verify()),
             self._exposed(),
-            self._field,
+            self._local,
         )
 
     def _present(self) -> str:
-        return f"{self._field} is not None"
+        return f"{self._local} is not None"
 
     def _presence(self) -> str:
         """When the source is looked at: an optional one if given, others if rows are live."""
@@ -155,7 +169,7 @@ class SlotWriter:
         if self._guarded and self.slot.optional:
             view = f"present({view})"
         return (
-            f"check_source(mode, {literal(self.slot.name)}, {source or self._field}, "
+            f"check_source(mode, {literal(self.slot.name)}, {source or self._local}, "
             f"shape=({shape}), into={view}, place={literal(self.slot.place.short)}{given})"
         )
 
@@ -187,15 +201,15 @@ class SlotWriter:
         if condition:
             yield f"if {condition}:"
         if len(self._moving) > 1:
-            yield f"{margin}load_block({self._view}, {self._field}, {self._fill()})"
+            yield f"{margin}load_block({self._view}, {self._local}, {self._fill()})"
             return
         if not self._moving:
-            yield f"{margin}load_rows({self._view}, {self._field}, {self._view}.shape[0])"
+            yield f"{margin}load_rows({self._view}, {self._local}, {self._view}.shape[0])"
             return
         (axis,) = self._moving
         along = f", axis={axis}" if axis else ""
         rows = self._extent(axis, live=True)
-        yield f"{margin}load_rows({self._view}, {self._field}, {rows}, {self._fill()}{along})"
+        yield f"{margin}load_rows({self._view}, {self._local}, {rows}, {self._fill()}{along})"
 
     def _written(self) -> str:
         """When the slot is written at all."""

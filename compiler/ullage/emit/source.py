@@ -14,6 +14,7 @@ from ullage.expr.tree import (
     Enumerant,
     Expr,
     Integer,
+    ListOf,
     Logical,
     Name,
     Not,
@@ -72,8 +73,13 @@ class Source:
     def as_tuple(self, expr: Expr) -> str:
         """The source of a list as a tuple."""
         text = self.of(expr)
-        inner = text[1:-1] if isinstance(expr, Comprehension) else text
-        return f"tuple({inner})"
+        match expr:
+            case ListOf():
+                return f"({text[1:-1]},)" if expr.elements else "()"
+            case Comprehension():
+                return f"tuple({text[1:-1]})"
+            case _:
+                return f"tuple({text})"
 
     def negated(self, condition: Expr) -> str:
         """The source of `not condition`."""
@@ -161,9 +167,9 @@ class _Shaper:
                 return None
 
 
-def shortened(expr: Expr, name: NameSource) -> str:
-    """`expr` in the spec language, for messages and docstrings, with names as Python has them."""
-    return write(expr, Dialect(name, _bare, _truth, lambda each: f"upper({each})", _over))
+def shortened(expr: Expr) -> str:
+    """`expr` in the spec language, for messages and docstrings."""
+    return write(expr, Dialect(str, _bare, _truth, lambda each: f"upper({each})", _over))
 
 
 def _bare(value: Enumerant) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate, Capacities, Capacity
-from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.problem import Live, ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -16,7 +16,9 @@ from ullage.expr.tree import (
     TRUE,
     Call,
     Conditional,
+    Expr,
     Integer,
+    Name,
     disjunction,
     free_names,
     substitute,
@@ -160,5 +162,30 @@ class _Certifier:
             if not results[-1]:
                 step = Step("leaf", candidate.formula, candidate.formula)
                 checker.flaws.append(Flaw(step, f"the witness breaks {spell(relation)}"))
-        reached = substitute(mode.extents[self.capacity.target], witness)
+        extent = mode.extents[self.capacity.target]
+        results.append(_realisable(mode, extent, candidate))
+        if not results[-1]:
+            step = Step("leaf", candidate.formula, candidate.formula)
+            checker.flaws.append(Flaw(step, "no lengths are known that have these totals"))
+        reached = substitute(extent, witness)
         return all(results) and checker.holds(candidate.tight, (candidate.formula, reached), given)
+
+
+def _realisable(mode: ModeProblem, extent: Expr, candidate: Candidate) -> bool:
+    """Whether per-request lengths exist that have the totals of the witness.
+
+    A total of lengths takes every value of its range. A total of quotients reaches the upper end
+    given the total of lengths, where lengths start at 1 and no other quotient competes.
+    """
+    names = free_names(extent)
+    quotients = [each for each in mode.live if each.name in names and "cdiv(" in each.name]
+    if not quotients:
+        return True
+    chosen = {each.variable: each.value for each in candidate.eliminations}
+    lowest = [relation.left for relation in relations_of(mode) if _is(relation.right, quotients[0])]
+    at_low = chosen.get(quotients[0].name) in lowest
+    return len(quotients) == 1 and quotients[0].every_value and not at_low
+
+
+def _is(node: Expr, live: Live) -> bool:
+    return isinstance(node, Name) and node.name == live.name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ullage.bound.problem import Problem
+from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
 from ullage.diagnostics.diagnostic import Collector
@@ -28,6 +28,7 @@ from ullage.expr.tree import (
     Name,
     children,
     conjunction,
+    disjunction,
     negation,
 )
 from ullage.place import Place
@@ -67,6 +68,7 @@ def _report(use: Use, model: Mapping[str, int] | None, collector: Collector) -> 
     messages = {
         "U306": f"divisor '{subject}' can be below 1",
         "U305": f"'{subject}' is used where its guard can be false: {condition}",
+        "U408": f"the extent of {subject} can be negative",
         "U405": f"no element may be large enough: {condition} can be false",
     }
     collector.error(use.code, messages[use.code], use.place, hint=_example(model))
@@ -91,13 +93,29 @@ def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
     for runner in problem.runners:
         for mode in runner.modes:
             yield from walker.uses(mode.guard, ())
+            yield from _uses_of_live(walker, mode)
             relations = tuple(relation.claim for relation in relations_of(mode))
-            for live in mode.live:
-                path = conjunction(mode.guard, live.guard)
-                yield from walker.uses(live.low, (path,))
-                yield from walker.uses(live.high, (path,))
-            for extent in mode.extents.values():
+            for target, extent in mode.extents.items():
                 yield from walker.uses(extent, (mode.guard, *relations))
+                least = Comparison("<=", Integer(0), extent)
+                place = mode.place
+                yield Use("U408", least, (mode.guard, *relations), Name(target), place)
+
+
+def _uses_of_live(walker: _Walker, mode: ModeProblem) -> Iterator[Use]:
+    """Ranges use earlier live variables, couplings all of them."""
+    ranges: tuple[Expr, ...] = (mode.guard,)
+    for live in mode.live:
+        path = (*ranges, live.guard)
+        yield from walker.uses(live.low, path)
+        yield from walker.uses(live.high, path)
+        inside = conjunction(
+            Comparison("<=", live.low, Name(live.name)),
+            Comparison("<=", Name(live.name), live.high),
+        )
+        ranges = (*ranges, disjunction(negation(live.guard), inside))
+    for coupling in mode.couplings:
+        yield from walker.uses(coupling.condition, (*ranges, coupling.guard))
 
 
 def _uses_of_slots(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> Iterator[Use]:
@@ -149,11 +167,32 @@ class _Walker:
                     yield from self.uses(operand, reached)
                     known = operand if junction == "and" else negation(operand)
                     reached = (*reached, known)
-            case Comprehension(source=source):
-                yield from self.uses(source, path)
+            case Comprehension():
+                yield from self._inside(node, path)
             case _:
                 for child in children(node):
                     yield from self.uses(child, path)
+
+    def _inside(self, node: Comprehension, path: tuple[Expr, ...]) -> Iterator[Use]:
+        """A comprehension: its element is reached for what the filter lets through."""
+        yield from self.uses(node.source, path)
+        drawn = self._drawn(node)
+        if node.condition is not None:
+            yield from self.uses(node.condition, (*path, *drawn))
+            drawn = (*drawn, node.condition)
+        yield from self.uses(node.element, (*path, *drawn))
+
+    def _drawn(self, node: Comprehension) -> tuple[Expr, ...]:
+        """The range of an element of a list parameter."""
+        source = node.source
+        variable = self.solver.variables.get(source.name) if isinstance(source, Name) else None
+        if variable is None or variable.low is None or variable.high is None:
+            return ()
+        element = Name(node.variable)
+        return (
+            Comparison("<=", variable.low, element),
+            Comparison("<=", element, variable.high),
+        )
 
     def _own(self, node: Expr, path: tuple[Expr, ...]) -> Iterator[Use]:
         match node:

@@ -72,6 +72,13 @@ def _global_names(spec: Spec, collector: Collector) -> dict[str, Named]:
     for name, what, place in _declared(spec):
         _check_free(known, name, what, place, collector)
         known.setdefault(name, (name, what, place))
+    for name, place in {name: place for name, _, place in _declared(spec)}.items():
+        for worker in spec.workers:
+            own = f"{name}_{worker.name}"
+            what = f"the {worker.name} worker's own '{name}'"
+            if own in known:
+                _check_free({own: (own, what, place)}, *known[own], collector)
+            known.setdefault(own, (own, what, place))
     return known
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Run
+from support.tank import write_tank
 from ullage import __version__
 from ullage.diagnostics.catalogue import all_codes
 
@@ -36,6 +37,7 @@ def configured(tank: Path) -> Path:
         ("explain_axis", ["explain", "tank", "eager_target.tokens"]),
         ("explain_slot", ["explain", "tank", "eager_target.positions"]),
         ("explain_scalar", ["explain", "tank", "eager_draft.real_tokens"]),
+        ("audit", ["audit", "tank"]),
         ("error", ["error", "u503"]),
     ],
 )
@@ -62,6 +64,7 @@ def test_a_command_with_a_configuration_shows_what_it_did_before(
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
+        ("audit", ["audit", "tank"]),
         ("check", ["check", "tank"]),
         ("size", ["size", "tank", "--config", "settings.yaml"]),
         ("explain_axis", ["explain", "tank", "eager_target.tokens", "--config", "settings.yaml"]),
@@ -83,6 +86,7 @@ def test_no_line_is_wider_than_the_page(configured: Path, ullage: Run) -> None:
         ["check", "tank"],
         ["explain", "tank", "eager_target.tokens"],
         ["size", "tank", "--config", "settings.yaml"],
+        ["audit", "tank"],
         ["error"],
     ):
         lines = ullage(*arguments).out.splitlines()
@@ -99,6 +103,16 @@ def test_all_codes_are_listed(ullage: Run) -> None:
     assert [entry.id for entry in all_codes() if entry.id not in listed] == []
     records = json.loads(ullage("error", "--json").out)
     assert [record["code"] for record in records] == [entry.id for entry in all_codes()]
+
+
+def test_a_verdict_that_is_not_expected_fails(ullage: Run, golden: Golden) -> None:
+    write_tank(Path(), {"audits/stated.yaml": ("expect: overflows", "expect: proved")})
+    golden("cli/audit_differs.txt", ullage("audit", "tank").shown)
+
+
+def test_without_a_stated_formula_there_is_nothing_to_audit(tank: Path, ullage: Run) -> None:
+    (tank / "audits" / "stated.yaml").unlink()
+    assert ullage("audit", "tank").shown == "no formulas are stated\n--- exit code 0\n"
 
 
 def test_the_version_is_shown(ullage: Run) -> None:

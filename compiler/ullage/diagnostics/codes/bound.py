@@ -56,4 +56,11 @@ CODES: Final = (
         "mode: idle   # and no runner lists it",
         "Add the mode to a runner, or narrow its 'when'.",
     ),
+    Code(
+        "U408",
+        "extent can be negative",
+        "A live batch within its ranges gives an axis or a slot a negative number of rows.",
+        "axes: {tokens: requests - 20}",
+        "Bound the live variables so that the extent stays at 0 or above, or use max(0, …).",
+    ),
 )

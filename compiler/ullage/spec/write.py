@@ -1,0 +1,313 @@
+"""Writing a spec: from the model back to the files of a spec folder, the inverse of `load`.
+
+There is one table for each record of the model. It lists the keys of the language in the order in
+which they are written, so a new key is one line here; keys at their default are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ullage.expr.tree import TRUE
+from ullage.spec.load_audits import OTHERWISE
+from ullage.spec.load_modes import ASSUMED, WHERE
+from ullage.spec.model import (
+    LANGUAGE_VERSION,
+    Audit,
+    Axis,
+    Carried,
+    Collective,
+    Constraint,
+    Definition,
+    LiveVariable,
+    Mode,
+    Parameter,
+    Read,
+    Reader,
+    Runner,
+    Slot,
+    Spec,
+    StatedFormula,
+    Step,
+    Transform,
+    WarmUp,
+    Within,
+    Worker,
+)
+from ullage.spec.writing import (
+    Table,
+    condition,
+    entries,
+    expression,
+    expression_if_any,
+    named,
+    names,
+    one_or_more,
+    pipeline_entry,
+    source,
+    span,
+    stated_unit,
+    texts,
+    unit,
+    written,
+)
+from ullage.text.write import Data, write_yaml
+
+LIBRARY = "engine.yaml"
+
+
+def write_spec(spec: Spec) -> Mapping[str, str]:
+    """The texts of a spec folder by path, which load as the same spec.
+
+    The library is one file, and every mode, runner and audit is a file of its own; comments and
+    the order of those files are not kept. Raises ExpressionError, at the author's place, for an
+    expression that is within the limits of the language only as its author spelled it.
+    """
+    documents = {
+        LIBRARY: written(spec, _SPEC),
+        **{f"modes/{each.name}.yaml": written(each, _MODE) for each in spec.modes},
+        **{f"runners/{each.name}.yaml": written(each, _RUNNER) for each in spec.runners},
+        **{f"audits/{each.name}.yaml": _audit(each, spec) for each in spec.audits},
+    }
+    return {path: write_yaml(document) for path, document in documents.items()}
+
+
+_AXIS: Table[Axis] = {
+    "unit": lambda axis: unit(axis.unit),
+    "doc": lambda axis: axis.doc or None,
+}
+
+_WORKER: Table[Worker] = {
+    "when": lambda worker: condition(worker.when),
+    "doc": lambda worker: worker.doc or None,
+}
+
+_PARAMETER: Table[Parameter] = {
+    "type": lambda parameter: parameter.type,
+    "range": lambda parameter: span(parameter.range),
+    "values": lambda parameter: names(parameter.values, required=parameter.type == "enum"),
+    "unit": lambda parameter: unit(parameter.unit),
+    "per": lambda parameter: "worker" if parameter.per_worker else None,
+    "varies": lambda parameter: parameter.varies,
+    "when": lambda parameter: condition(parameter.when),
+    "default": lambda parameter: expression_if_any(parameter.default),
+    "doc": lambda parameter: parameter.doc or None,
+}
+
+_CONSTRAINT: Table[Constraint] = {
+    "that": lambda constraint: expression(constraint.that),
+    "when": lambda constraint: condition(constraint.when),
+    "else": lambda constraint: constraint.reason,
+}
+
+_DEFINITION: Table[Definition] = {
+    "value": lambda definition: expression(definition.value),
+    "unit": lambda definition: stated_unit(definition.unit),
+    "when": lambda definition: condition(definition.when),
+    "doc": lambda definition: definition.doc or None,
+}
+
+
+def _definition(definition: Definition) -> Data:
+    """The short form where there is nothing but the value."""
+    keys = written(definition, _DEFINITION)
+    return keys["value"] if len(keys) == 1 else keys
+
+
+_COLLECTIVE: Table[Collective] = {
+    "op": lambda collective: collective.operation,
+    "group": lambda collective: collective.group,
+}
+
+_TRANSFORM: Table[Transform] = {
+    "doc": lambda transform: transform.doc or None,
+    "in_batch": lambda transform: "true" if transform.in_batch else None,
+    "when": lambda transform: condition(transform.when),
+    "arguments": lambda transform: names(transform.arguments),
+    "collective": lambda transform: (
+        transform.collective and written(transform.collective, _COLLECTIVE)
+    ),
+    "let": lambda transform: named(transform.let) or None,
+}
+
+
+def _transform(transform: Transform) -> Data:
+    return {**written(transform, _TRANSFORM), **named(transform.assigns)}
+
+
+_SLOT: Table[Slot] = {
+    "shape": lambda slot: tuple(expression(extent) for extent in slot.shape),
+    "dtype": lambda slot: (
+        slot.dtype
+        if slot.dtype == slot.host_dtype
+        else {"compute": slot.dtype, "host": slot.host_dtype}
+    ),
+    "device": lambda slot: None if slot.device == "compute" else slot.device,
+    "source": lambda slot: source(slot.source),
+    "compute": lambda slot: expression_if_any(slot.compute),
+    "accepts": lambda slot: names(slot.accepts),
+    "optional": lambda slot: "true" if slot.optional else None,
+    "values": lambda slot: span(slot.values),
+    "on_overflow": lambda slot: "refuse_config" if slot.refuse_on_overflow else None,
+    "modes": lambda slot: names(slot.modes),
+    "when": lambda slot: condition(slot.when),
+    "doc": lambda slot: slot.doc or None,
+}
+
+_CARRIED: Table[Carried] = {
+    "source": lambda carried: source(carried.source),
+    "doc": lambda carried: carried.doc or None,
+}
+
+_READ: Table[Read] = {
+    "rows": lambda read: read.rows,
+    "fill": lambda read: expression_if_any(read.fill),
+    "range": lambda read: span(read.range),
+}
+
+_READER: Table[Reader] = {
+    "doc": lambda reader: reader.doc or None,
+    "when": lambda reader: condition(reader.when),
+    "modes": lambda reader: names(reader.modes),
+    "reads": lambda reader: {read.slot: written(read, _READ) for read in reader.reads},
+}
+
+_SPEC: Table[Spec] = {
+    "ullage": lambda spec: str(LANGUAGE_VERSION),
+    "engine": lambda spec: spec.engine,
+    "doc": lambda spec: spec.doc or None,
+    "ranks": lambda spec: expression_if_any(spec.rank_count),
+    "axes": lambda spec: entries(spec.axes, _AXIS),
+    "workers": lambda spec: entries(spec.workers, _WORKER),
+    "families": lambda spec: texts(spec.families),
+    "parameters": lambda spec: entries(spec.parameters, _PARAMETER) or None,
+    "constraints": lambda spec: (
+        tuple(written(constraint, _CONSTRAINT) for constraint in spec.constraints) or None
+    ),
+    "definitions": lambda spec: {each.name: _definition(each) for each in spec.definitions} or None,
+    "transforms": lambda spec: {each.name: _transform(each) for each in spec.transforms} or None,
+    "slots": lambda spec: entries(spec.slots, _SLOT) or None,
+    "carried": lambda spec: entries(spec.carried, _CARRIED) or None,
+    "readers": lambda spec: entries(spec.readers, _READER) or None,
+}
+
+_LIVE_VARIABLE: Table[LiveVariable] = {
+    "per": lambda variable: variable.per,
+    "range": lambda variable: span(variable.range),
+    "seen_in": lambda variable: (
+        one_or_more(tuple(str(each) for each in variable.seen_in)) or ASSUMED
+    ),
+    "doc": lambda variable: variable.doc or None,
+}
+
+
+def _live(mode: Mode) -> Data:
+    variables = entries(mode.live, _LIVE_VARIABLE)
+    where = tuple(expression(relation) for relation in mode.where)
+    return {**variables, WHERE: where} if where else variables
+
+
+_MODE: Table[Mode] = {
+    "mode": lambda mode: mode.name,
+    "doc": lambda mode: mode.doc or None,
+    "when": lambda mode: condition(mode.when),
+    "family": lambda mode: one_or_more(mode.families),
+    "category": lambda mode: None if mode.category == mode.name else mode.category,
+    "live": _live,
+    "axes": lambda mode: named(mode.axes),
+    "pipeline": lambda mode: names(tuple(pipeline_entry(entry) for entry in mode.pipeline)),
+    "peers": lambda mode: names(mode.peers),
+}
+
+_WITHIN: Table[Within] = {
+    "context": lambda within: within.context,
+    "when": lambda within: condition(within.when),
+}
+
+
+def _within(within: Within) -> Data:
+    """The bare name where there is no condition."""
+    return within.context if within.when == TRUE else written(within, _WITHIN)
+
+
+def _steps(steps: tuple[Step, ...]) -> Data:
+    return tuple(written(step, _STEP) for step in steps)
+
+
+_STEP: Table[Step] = {
+    "step": lambda step: step.name if step.action == "call" else None,
+    "do": lambda step: step.action if step.action in ("load", "slice") else None,
+    "when": lambda step: condition(step.when),
+    "modes": lambda step: names(step.modes),
+    "rows": lambda step: None if step.rows == "any" else step.rows,
+    "takes": lambda step: names(step.takes, required=step.action == "slice"),
+    "gives": lambda step: step.gives,
+    "within": lambda step: tuple(_within(each) for each in step.within) or None,
+    "readers": lambda step: names(step.readers),
+    "doc": lambda step: step.doc or None,
+    "steps": lambda step: _steps(step.steps) if step.action == "group" else None,
+}
+
+_WARM_UP: Table[WarmUp] = {
+    "step": lambda warm_up: warm_up.step,
+    "modes": lambda warm_up: warm_up.modes,
+}
+
+_RUNNER: Table[Runner] = {
+    "runner": lambda runner: runner.name,
+    "doc": lambda runner: runner.doc or None,
+    "workers": lambda runner: runner.workers,
+    "modes": lambda runner: runner.modes or "all",
+    "slots": lambda runner: runner.slots or "all",
+    "facts": lambda runner: texts(runner.facts),
+    "contexts": lambda runner: texts(runner.contexts),
+    "values": lambda runner: texts(runner.values),
+    "steps": lambda runner: _steps(runner.steps),
+    "warm_up": lambda runner: runner.warm_up and written(runner.warm_up, _WARM_UP),
+    "slack": lambda runner: dict(runner.slack) or None,
+}
+
+_AUDIT: Table[Audit] = {
+    "audit": lambda audit: audit.name,
+    "doc": lambda audit: audit.doc or None,
+    "source": lambda audit: audit.source,
+    "let": lambda audit: named(audit.let) or None,
+}
+
+
+def _audit(audit: Audit, spec: Spec) -> Mapping[str, Data]:
+    table = _stated_formula(frozenset(axis.name for axis in spec.axes))
+    workers = {runner.name: runner.workers for runner in spec.runners}
+    formulas = (written(each, table) for each in _gathered(audit.formulas, workers))
+    return {**written(audit, _AUDIT), "formulas": tuple(formulas)}
+
+
+def _stated_formula(axes: frozenset[str]) -> Table[StatedFormula]:
+    return {
+        "runner": lambda stated: stated.runner,
+        "worker": lambda stated: stated.worker or None,
+        "axis": lambda stated: stated.target if stated.target in axes else None,
+        "slot": lambda stated: None if stated.target in axes else stated.target,
+        "formula": lambda stated: expression(stated.formula),
+        "expect": lambda stated: _expect(stated.expect),
+    }
+
+
+def _expect(verdicts: tuple[tuple[str, str], ...]) -> Data:
+    """One verdict for all modes stands alone."""
+    by_mode = dict(verdicts)
+    return by_mode[OTHERWISE] if by_mode.keys() == {OTHERWISE} else by_mode
+
+
+def _gathered(
+    formulas: tuple[StatedFormula, ...], workers: Mapping[str, tuple[str, ...]]
+) -> Iterator[StatedFormula]:
+    """The formulas in order; what stands there for each worker in turn comes once, for none."""
+    while formulas:
+        first = formulas[0]
+        for_each = tuple(replace(first, worker=each) for each in workers.get(first.runner, ()))
+        following = (replace(each, place=first.place) for each in formulas[: len(for_each)])
+        is_for_each = bool(for_each) and tuple(following) == for_each
+        yield replace(first, worker="") if is_for_each else first
+        formulas = formulas[len(for_each) if is_for_each else 1 :]
