@@ -1,7 +1,7 @@
 """How long `ullage compile` takes as a whole process, as a ratio to what it cannot avoid.
 
 The unavoidable part is a Python that imports sympy and z3. Beside it, in the same run and taking
-turns with it: a cold compile (empty proof cache, no output yet) and a warm one (same cache, same
+turns with it: a cold compile (empty cache, no output yet) and a warm one (same cache, same
 output, nothing changed). Ratios are taken within each round, so that a machine that slows down for
 a while slows both sides.
 """
@@ -58,6 +58,7 @@ class CommandError(Exception):
 
 def seconds_of(command: list[str], cache: Path | None = None) -> float:
     environment = dict(os.environ)
+    environment.pop("ULLAGE_NO_CACHE", None)  # or there would be no warm compile
     if cache is not None:
         environment["ULLAGE_CACHE_DIR"] = str(cache)
     started = time.perf_counter()

@@ -1,12 +1,13 @@
-"""The console script."""
+"""The console script. Whatever it needs is imported inside, where an interrupt ends quietly."""
 
 from __future__ import annotations
 
 import io
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from ullage.commands.reporting import Exit, guarded
+INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,14 +16,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _survive_narrow_encodings()
     try:
         return _run(given)
-    except KeyboardInterrupt:  # while something is still being imported
-        return Exit.INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else Exit.OK
+        return leaving.code if isinstance(leaving.code, int) else 0
 
 
 def _run(arguments: list[str]) -> int:
     from ullage.commands import compile as command
+    from ullage.commands.reporting import guarded
 
     request = command.plain_request(arguments)
     if request is not None:
@@ -30,7 +32,7 @@ def _run(arguments: list[str]) -> int:
     from ullage.commands.app import app
 
     app(args=arguments, prog_name="ullage")
-    return Exit.OK
+    return 0
 
 
 def _survive_narrow_encodings() -> None:

@@ -15,13 +15,13 @@ from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
 class Argument:
     """A known argument: a whole number, a truth value, an enum by value, or a list of numbers.
 
-    `keyword`: what Python calls it, where its name is one that Python uses itself.
+    `keyword`: what Python calls it, if its name is one that Python uses itself.
     """
 
     name: str
     kind: type[int] | type[bool] | type[tuple[int, ...]] | type[StrEnum]
     place: str
-    keyword: str
+    keyword: str = ""
 
 
 # Any: the values go on as keyword arguments, whose types are those that were checked here.
@@ -52,17 +52,17 @@ def argument_values(
 
 def _store(values: dict[str, Any], argument: Argument, value: object) -> str:
     """Keep a value as what it should be; what was expected instead if it is something else."""
-    kind = argument.kind
+    kind, keyword = argument.kind, argument.keyword or argument.name
     if issubclass(kind, StrEnum):
         if isinstance(value, str) and value in [member.value for member in kind]:
-            values[argument.keyword] = kind(value)
+            values[keyword] = kind(value)
             return ""
         return f"must be one of {', '.join(repr(member.value) for member in kind)}"
     if issubclass(kind, tuple):
         members = value if isinstance(value, tuple | list) else (None,)
-        values[argument.keyword] = tuple(members)
+        values[keyword] = tuple(members)
         return "" if all(type(each) is int for each in members) else "must be a list of integers"
-    values[argument.keyword] = value
+    values[keyword] = value
     return "" if type(value) is kind else f"must be {_DESCRIBED[kind]}"
 
 

@@ -24,7 +24,7 @@ class Defaults:
         self._undefined: list[ConfigurationProblem] = []
 
     def value(self, parameter: str, compute: Callable[[], T], otherwise: T, place: str) -> T:
-        """The default of `parameter`, or `otherwise` where the other arguments leave it undefined."""
+        """The default of `parameter`; `otherwise` where other arguments leave it undefined."""
         try:
             return compute()
         except (ArithmeticError, ValueError) as error:
@@ -33,7 +33,7 @@ class Defaults:
             return otherwise
 
     def check(self, validate: Callable[[], None]) -> None:
-        """Validate the whole; ConfigurationError for undefined defaults if nothing else is wrong."""
+        """Validate it all; ConfigurationError for undefined defaults if nothing else is wrong."""
         validate()
         if self._undefined:
             raise ConfigurationError(self._undefined)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from support.small_specs import mode_text, small
 from support.specs import Files
-from ullage.expr.lex import scan
-from ullage.place import BUILT_IN
 
 _PARAMETERS = {
     "cap": "{type: int, range: [1, 3]}",

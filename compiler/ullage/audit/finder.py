@@ -57,6 +57,7 @@ class Finder:
         )
         self._solver = z3.SimpleSolver()
         self._solver.set("rlimit", RLIMIT)
+        self._solver.set("smt.arith.nl.nra", False)  # may run for minutes within one step
         self._axioms = 0
         held = [*space.conditions, *(each.that for each in space.domain.constraints)]
         self._solver.add([self._encoder.boolean(each) for each in held])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ullage.emit.model import EngineModel, LiveField, RunnerModel
 from ullage.emit.modules import Module, render
-from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot
@@ -139,7 +139,8 @@ class BatchEmitter:
         return BatchView(runner.classes.batch, doc, tuple(fields))
 
     def _slot(self, runner: RunnerModel, slot: PlannedSlot) -> FieldView:
-        shape = ", ".join(spell(dimension.extent) for dimension in slot.dimensions)
+        extents = (self.engine.by_axes(dimension.extent) for dimension in slot.dimensions)
+        shape = ", ".join(map(spell, extents))
         where = " on the host" if slot.device == "host" else ""
         parts = [f"[{shape}], {slot.dtype}{where}: {slot.doc or slot.name}"]
         modes = {mode.name for mode, _ in runner.modes}
@@ -157,8 +158,7 @@ def _dtypes(slot: Slot) -> tuple[str, ...]:
 
 
 def _mode(mode: Mode, code: int) -> ModeView:
-    families = ", ".join(literal(family) for family in mode.families)
-    listed = f"({families},)" if families else "()"
+    listed = tuple_of(map(literal, mode.families))
     doc = _doc(mode.doc or mode.name)
     place = comment(mode.place.short, 4)
     return ModeView(place, mode.name.upper(), code, doc, literal(mode.category), listed)

@@ -10,7 +10,7 @@ from ullage.bound.specialise import for_worker
 from ullage.emit.modules import Module, render
 from ullage.emit.settings import Described, Settings
 from ullage.emit.source import Source, negated, shortened
-from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.kinds import EnumKind, IntKind, ListKind
 from ullage.expr.tree import (
     TRUE,
@@ -62,6 +62,11 @@ class ArgumentView:
     kind: str
     place: str
     fill: tuple[str, ...]
+
+    @property
+    def keyword(self) -> str:
+        """What says the name of the argument, where that is not the name of the parameter."""
+        return "" if self.key == literal(self.name) else f", {literal(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +272,7 @@ class ConfigEmitter:
         subject = f"{literal(variable.name)}, {attribute}"
         match described.kind:
             case EnumKind(values=values):
-                listed = ", ".join(literal(value) for value in values)
-                call = f"problems.choice({subject}, ({listed},), {place})"
+                call = f"problems.choice({subject}, {tuple_of(map(literal, values))}, {place})"
             case ListKind():
                 call = f"problems.integers({subject}, {self._ends(variable)}, {place})"
             case IntKind():

@@ -103,6 +103,11 @@ class EngineModel:
     def axes(self) -> tuple[Axis, ...]:
         return self.spec.axes
 
+    def by_axes(self, extent: Expr) -> Expr:
+        """An extent as documentation shows it: padded rows are what an axis means there."""
+        padded: dict[str, Expr] = {f"padded_{axis.name}": Name(axis.name) for axis in self.axes}
+        return substitute(extent, padded)
+
     def live_field(self, source: SourceRef) -> LiveField:
         """The field of the live batch that a source names."""
         return self.live_fields[source.path]

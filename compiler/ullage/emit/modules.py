@@ -22,6 +22,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Final": "typing",
     "Generic": "typing",
     "IntEnum": "enum",
+    "Callable": "collections.abc",
     "Iterable": "collections.abc",
     "Mapping": "collections.abc",
     "NamedTuple": "typing",
@@ -31,9 +32,16 @@ STANDARD: Final[Mapping[str, str]] = {
     "TypeVar": "typing",
     "cached_property": "functools",
     "dataclass": "dataclasses",
+    "math": "",
     "nullcontext": "contextlib",
 }
-THIRD_PARTY: Final[Mapping[str, str]] = {"Tensor": "torch", "torch": "", "st": "hypothesis"}
+THIRD_PARTY: Final[Mapping[str, str]] = {
+    "Tensor": "torch",
+    "torch": "",
+    "reject": "hypothesis",
+    "st": "hypothesis",
+}
+ALIASES: Final[Mapping[str, str]] = {"st": "strategies"}
 RUNTIME: Final[Mapping[str, str]] = {
     "Arena": "arena",
     "Argument": "arguments",
@@ -143,22 +151,17 @@ def imports_of(body: str, siblings: Mapping[str, str], exports: Iterable[str] = 
 
 
 def _section(modules: Mapping[str, str]) -> str:
-    plain = sorted(name for name, module in modules.items() if not module)
-    lines = [f"import {name}" for name in plain]
-    if modules.get("st") == "hypothesis":
-        modules = {name: module for name, module in modules.items() if name != "st"}
-        aliased = ["from hypothesis import strategies as st"]
-    else:
-        aliased = []
+    """The imports of one section: whole modules first, then names by module."""
     by_module: dict[str, list[str]] = {}
     for name, module in modules.items():
-        if module:
-            by_module.setdefault(module, []).append(name)
-    found = [
-        f"from {module} import {', '.join(sorted(names, key=_member_order))}"
-        for module, names in sorted(by_module.items())
-    ]
-    return "\n".join([*lines, *aliased, *found])
+        by_module.setdefault(module, []).append(name)
+    lines = [f"import {name}" for name in sorted(by_module.pop("", []))]
+    for module, names in sorted(by_module.items()):
+        plain = sorted((name for name in names if name not in ALIASES), key=_member_order)
+        lines += [f"from {module} import {', '.join(plain)}"] if plain else []
+        aliased = (f"{ALIASES[name]} as {name}" for name in names if name in ALIASES)
+        lines += [f"from {module} import {each}" for each in aliased]
+    return "\n".join(lines)
 
 
 def _member_order(name: str) -> tuple[int, list[str | int], str]:

@@ -17,6 +17,7 @@ from ullage.emit.model import EngineModel
 from ullage.emit.modules import Module, assembled
 from ullage.emit.registry import RegistryEmitter
 from ullage.emit.runner import RunnerEmitter
+from ullage.emit.strategies import StrategiesEmitter
 from ullage.emit.text import literal, sentence
 
 
@@ -44,6 +45,7 @@ def modules_of(engine: EngineModel) -> Iterator[Module]:
     yield EngineEmitter(engine).module()
     for runner in engine.runners:
         yield RunnerEmitter(runner).module()
+    yield StrategiesEmitter(engine).module()
 
 
 def _header(analysis: Analysis) -> Iterator[str]:

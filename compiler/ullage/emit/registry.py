@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ullage.emit.model import EngineModel, RunnerModel
 from ullage.emit.modules import Module, render
 from ullage.emit.source import Source
-from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, free_names
 from ullage.plan.model import Dimension, PlannedSlot
@@ -115,8 +115,8 @@ class RegistryEmitter:
     def _slot(self, runner: RunnerModel, slot: PlannedSlot) -> SlotView:
         name = runner.field(slot.name)
         guarded = slot.guard != TRUE
-        shape = "".join(f"{self._capacity(runner, each)}, " for each in slot.dimensions)
-        spelled = ", ".join(spell(each.extent) for each in slot.dimensions)
+        shape = tuple_of(self._capacity(runner, each) for each in slot.dimensions)
+        spelled = ", ".join(spell(self.engine.by_axes(each.extent)) for each in slot.dimensions)
         view = f"padded_view(registry.{name}, {', '.join(self._extents(runner, slot))})"
         if guarded:
             view = f"None if registry.{name} is None else {view}"
@@ -126,7 +126,7 @@ class RegistryEmitter:
             literal(slot.name),
             "Tensor | None" if guarded else "Tensor",
             docstring((sentence(f"[{spelled}]: {slot.doc or slot.name}"),)),
-            f"({shape})",
+            shape,
             dtype_source(slot),
             self._config.of(slot.guard) if guarded else "",
             view,

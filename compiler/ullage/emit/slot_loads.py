@@ -11,7 +11,7 @@ from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
 from ullage.emit.registry import is_viewed
 from ullage.emit.source import Source
-from ullage.emit.text import comment, literal
+from ullage.emit.text import comment, literal, tuple_of
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.spec.model import Range
@@ -162,15 +162,15 @@ class SlotWriter:
         return f"{self._view} is not None and ({condition})" if self._guarded else condition
 
     def _check_source(self, source: str = "") -> str:
-        shape = "".join(f"{self._extent(position, live=True)}, " for position in self._positions)
-        accepts = "".join(f"torch.{each}, " for each in self.slot.accepts)
-        given = f", accepts=({accepts})" if accepts else ""
+        shape = tuple_of(self._extent(position, live=True) for position in self._positions)
+        accepts = tuple_of(f"torch.{each}" for each in self.slot.accepts)
+        given = f", accepts={accepts}" if self.slot.accepts else ""
         view = self._view
         if self._guarded and self.slot.optional:
             view = f"present({view})"
         return (
             f"check_source(mode, {literal(self.slot.name)}, {source or self._local}, "
-            f"shape=({shape}), into={view}, place={literal(self.slot.place.short)}{given})"
+            f"shape={shape}, into={view}, place={literal(self.slot.place.short)}{given})"
         )
 
     def _values(self) -> Iterator[str]:

@@ -58,19 +58,18 @@ def comment(text: str, indent: int = 0) -> str:
 def docstring(paragraphs: Iterable[str], indent: int = 4) -> str:
     """A docstring of these paragraphs, each wrapped, without indentation of the first line."""
     texts = [_in_docstring(sentence) for each in paragraphs if (sentence := plain(each))]
-    margin = " " * indent
-    wrapped = [
-        textwrap.wrap(
-            text,
-            WIDTH - indent - (3 if position == 0 else 0),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for position, text in enumerate(texts)
-    ]
     if len(texts) == 1 and len(texts[0]) <= WIDTH - indent - 6:
         return f'"""{texts[0]}"""'
-    body = f"\n\n{margin}".join(f"\n{margin}".join(lines) for lines in wrapped)
+    # The first line leaves room for closing quotes, which the formatter puts behind a lone line.
+    rooms = [WIDTH - indent - 6, *(WIDTH - indent for _ in texts[1:])]
+    margin = " " * indent
+    wrapped = [
+        f"\n{margin}".join(
+            textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+        )
+        for text, room in zip(texts, rooms, strict=False)
+    ]
+    body = f"\n\n{margin}".join(wrapped)
     return f'"""{body}\n{margin}"""'
 
 
@@ -84,3 +83,9 @@ def sentence(text: str) -> str:
     if not cleaned:
         return ""
     return cleaned[0].upper() + cleaned[1:] + ("" if cleaned[-1] in ".!?:" else ".")
+
+
+def tuple_of(parts: Iterable[str]) -> str:
+    """A tuple of these sources; only one of a single element ends with a comma."""
+    listed = list(parts)
+    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"

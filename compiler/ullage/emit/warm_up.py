@@ -10,7 +10,7 @@ from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
 from ullage.emit.padding import expansions, scope_of
 from ullage.emit.source import Source
-from ullage.emit.text import comment
+from ullage.emit.text import comment, tuple_of
 from ullage.expr.simplify import fold
 from ullage.expr.tree import TRUE, Expr, conjunction, free_names, substitute
 from ullage.plan.model import PlannedSlot
@@ -123,13 +123,13 @@ class WarmUps:
         source = engine.settings.source("config").with_names(axes)
         field = self.runner.field(slot.name)
         own = {each.position for each in own_extents(self.runner) if each.slot == slot}
-        shape = "".join(
-            "0, " if position in own else f"{source.of(dimension.extent)}, "
+        shape = tuple_of(
+            "0" if position in own else source.of(dimension.extent)
             for position, dimension in enumerate(slot.dimensions)
         )
         registry = f"self.registry.{field}"
         tensor = (
-            f"torch.full(({shape}), {self._value(slot, mode, source)}, "
+            f"torch.full({shape}, {self._value(slot, mode, source)}, "
             f"dtype={registry}.dtype, device={registry}.device)"
         )
         return f"None if {registry} is None else {tensor}" if slot.guard != TRUE else tensor

@@ -264,6 +264,8 @@ class Encoder:
                 return self.boolean(self.variables[name].guard)
             case ListOf(elements=elements):
                 return z3.BoolVal(bool(elements))
+            case Comprehension(source=inner, condition=None):
+                return self._inhabited(inner)
             case Conditional(condition, then, otherwise):
                 return z3.If(
                     self.boolean(condition), self._inhabited(then), self._inhabited(otherwise)

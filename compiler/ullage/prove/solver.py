@@ -14,7 +14,7 @@ from typing import Literal
 
 import z3
 
-from ullage.bound.problem import Constraint, Domain
+from ullage.bound.problem import Domain
 from ullage.expr.spell import spell
 from ullage.expr.tree import Comparison, Expr, Integer, conjunction, free_names, negation
 from ullage.prove.encode import Encoder
@@ -40,6 +40,15 @@ class Verdict:
         return self.answer == "proved"
 
 
+@dataclass(frozen=True, slots=True)
+class _Translated:
+    """A condition as z3 has it, with the axioms of its terms and its names."""
+
+    condition: z3.BoolRef
+    axioms: tuple[z3.BoolRef, ...]
+    names: Mapping[str, z3.ExprRef]
+
+
 class Solver:
     """One legal domain, and what has been decided about it."""
 
@@ -53,7 +62,9 @@ class Solver:
         )
         self.lower_bounds: dict[str, int] = {}
         self._decided: dict[tuple[str, str, str], Verdict] = {}
+        self._translations: dict[tuple[Expr, bool], _Translated] = {}
         self._establish_lower_bounds()
+        self._translations.clear()  # made before the lower bounds were known
 
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
@@ -81,49 +92,61 @@ class Solver:
         return Verdict("unknown")
 
     def _ask(self, claim: Expr, given: tuple[Expr, ...], level: Level) -> Verdict:
-        solver, encoder = self.query(conjunction(*given, negation(claim)), level)
+        solver, names = self.query((*given, negation(claim)), level)
         answer = solver.check()
         if answer == z3.unsat:
             return Verdict("proved")
         if answer == z3.sat and level == "full":
-            return Verdict("refuted", read_model(solver.model(), encoder))
+            return Verdict("refuted", read_model(solver.model(), names))
         return Verdict("unknown" if answer == z3.unknown else "refuted")
 
-    def query(self, condition: Expr, level: Level = "full") -> tuple[z3.Solver, Encoder]:
-        """A solver that holds `condition` and the part of the domain that `level` takes in."""
-        encoder = Encoder(
-            self.variables,
-            self.definitions,
-            self.booleans,
-            opaque_definitions=level == "opaque",
-            lower_bounds=self.lower_bounds,
-        )
-        asserted = [encoder.boolean(condition)]
-        for constraint in self._constraints(condition, level):
-            asserted.append(encoder.boolean(constraint.that))
+    def query(
+        self, conditions: Sequence[Expr], level: Level = "full"
+    ) -> tuple[z3.Solver, Mapping[str, z3.ExprRef]]:
+        """A solver that holds the conditions and the part of the domain that `level` takes in.
+
+        Also the z3 terms of all names, for reading a model.
+        """
+        wanted = [*conditions, *self._constraints(conjunction(*conditions), level)]
+        translated = [self._translated(each, level) for each in wanted]
+        asserted = {
+            part.get_id(): part for each in translated for part in (each.condition, *each.axioms)
+        }
         solver = z3.SimpleSolver()
         solver.set("rlimit", RLIMIT[level])
-        solver.add(asserted)
-        solver.add(encoder.axioms)
-        return solver, encoder
+        solver.add(list(asserted.values()))
+        return solver, {name: term for each in translated for name, term in each.names.items()}
 
-    def _constraints(self, condition: Expr, level: Level) -> list[Constraint]:
+    def _translated(self, condition: Expr, level: Level) -> _Translated:
+        """One condition for z3, remembered: the same ones come in most queries."""
+        opaque = level == "opaque"
+        key = (condition, opaque)
+        if key not in self._translations:
+            encoder = Encoder(
+                self.variables,
+                self.definitions,
+                self.booleans,
+                opaque_definitions=opaque,
+                lower_bounds=self.lower_bounds,
+            )
+            term = encoder.boolean(condition)
+            self._translations[key] = _Translated(term, tuple(encoder.axioms), encoder.names)
+        return self._translations[key]
+
+    def _constraints(self, condition: Expr, level: Level) -> list[Expr]:
         if level == "opaque":
             return []
+        constraints = [constraint.that for constraint in self.domain.constraints]
         known = self.closure(free_names(condition))
         if level == "related":
-            return [c for c in self.domain.constraints if free_names(c.that) <= known]
-        chosen: list[Constraint] = []
+            return [each for each in constraints if free_names(each) <= known]
+        chosen: list[Expr] = []
         while True:
-            more = [
-                constraint
-                for constraint in self.domain.constraints
-                if constraint not in chosen and free_names(constraint.that) & known
-            ]
+            more = [each for each in constraints if each not in chosen and free_names(each) & known]
             if not more:
                 return chosen
             chosen.extend(more)
-            known = known.union(*(self.closure(free_names(c.that)) for c in more))
+            known = known.union(*(self.closure(free_names(each)) for each in more))
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
         """The names that the given ones rest on through definitions, ranges and guards."""
@@ -158,10 +181,10 @@ class Solver:
                     break
 
 
-def read_model(model: z3.ModelRef, encoder: Encoder) -> dict[str, int]:
+def read_model(model: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> dict[str, int]:
     """The values of all names in a model; booleans as 0 and 1."""
     values: dict[str, int] = {}
-    for name, term in encoder.names.items():
+    for name, term in names.items():
         value = model.eval(term, model_completion=True)
         if isinstance(value, z3.IntNumRef):
             values[name] = value.as_long()

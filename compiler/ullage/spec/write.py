@@ -51,6 +51,7 @@ from ullage.spec.writing import (
     texts,
     unit,
     written,
+    written_if_any,
 )
 from ullage.text.write import Data, write_yaml
 
@@ -125,9 +126,7 @@ _TRANSFORM: Table[Transform] = {
     "in_batch": lambda transform: "true" if transform.in_batch else None,
     "when": lambda transform: condition(transform.when),
     "arguments": lambda transform: names(transform.arguments),
-    "collective": lambda transform: (
-        transform.collective and written(transform.collective, _COLLECTIVE)
-    ),
+    "collective": lambda transform: written_if_any(transform.collective, _COLLECTIVE),
     "let": lambda transform: named(transform.let) or None,
 }
 
@@ -264,7 +263,7 @@ _RUNNER: Table[Runner] = {
     "contexts": lambda runner: texts(runner.contexts),
     "values": lambda runner: texts(runner.values),
     "steps": lambda runner: _steps(runner.steps),
-    "warm_up": lambda runner: runner.warm_up and written(runner.warm_up, _WARM_UP),
+    "warm_up": lambda runner: written_if_any(runner.warm_up, _WARM_UP),
     "slack": lambda runner: dict(runner.slack) or None,
 }
 

@@ -27,7 +27,7 @@ class Named(Protocol):
 
 Record = TypeVar("Record")
 NamedRecord = TypeVar("NamedRecord", bound=Named)
-Table = Mapping[str, Callable[[Record], Data | None]]
+Table = Mapping[str, Callable[[Record], "Data | None"]]
 """The keys of a record in the order of writing, each with how its value is made."""
 
 _NUMBER = re.compile(r"\b[0-9]+\b")
@@ -38,6 +38,10 @@ def written(record: Record, table: Table[Record]) -> Mapping[str, Data]:
     """The keys of a record that say something."""
     values = ((key, write(record)) for key, write in table.items())
     return {key: value for key, value in values if value is not None}
+
+
+def written_if_any(record: Record | None, table: Table[Record]) -> Data | None:
+    return None if record is None else written(record, table)
 
 
 def entries(records: Iterable[NamedRecord], table: Table[NamedRecord]) -> Mapping[str, Data]:

@@ -77,7 +77,7 @@ def _block(head: str, value: Data, indent: int) -> list[str]:
 def _folded(text: str, indent: int) -> list[str]:
     """The lines under `>-`, which YAML joins by blanks; none for a text that these would change."""
     lines = wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False)
-    if "\t" in text or " ".join(lines) != text:
+    if "" in text.split(" ") or " ".join(lines) != text:
         return []
     return [" " * indent + line for line in lines]
 

@@ -187,38 +187,38 @@ class EagerTargetBatch:
     """Tokens after padding."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
-    """[padded_tokens], int64: token ids."""
+    """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
-    """[padded_tokens], int64: rotary positions."""
+    """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
-    """[padded_tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:13
     mrope_positions: Tensor | None
-    """[3, padded_tokens], int64: three-axis rotary positions, cut along their last axis."""
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:16
     req_pool_indices: Tensor | None
-    """[padded_requests], int64: rows of the request table; row 0 is reserved for padding."""
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:19
     seq_lens: Tensor | None
-    """[padded_requests], int64: tokens of each sequence."""
+    """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:22
     seq_lens_cpu: Tensor | None
-    """[padded_requests], int64 on the host: the same on the host."""
+    """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor | None
-    """[padded_requests], int32: new tokens of each request; loaded in decode_beside_extend,
+    """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor | None
-    """[padded_requests], int32: tokens already in the pool; loaded in decode_beside_extend,
+    """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor | None
-    """[padded_requests], int32: first token of each request; loaded in decode_beside_extend,
+    """[requests], int32: first token of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:34
@@ -253,38 +253,38 @@ class EagerDraftBatch:
     """Tokens after padding."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
-    """[padded_tokens], int64: token ids."""
+    """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
-    """[padded_tokens], int64: rotary positions."""
+    """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
-    """[padded_tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:13
     mrope_positions: Tensor | None
-    """[3, padded_tokens], int64: three-axis rotary positions, cut along their last axis."""
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:16
     req_pool_indices: Tensor | None
-    """[padded_requests], int64: rows of the request table; row 0 is reserved for padding."""
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:19
     seq_lens: Tensor | None
-    """[padded_requests], int64: tokens of each sequence."""
+    """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:22
     seq_lens_cpu: Tensor | None
-    """[padded_requests], int64 on the host: the same on the host."""
+    """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor | None
-    """[padded_requests], int32: new tokens of each request; loaded in draft_extend, extend,
+    """[requests], int32: new tokens of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor | None
-    """[padded_requests], int32: tokens already in the pool; loaded in draft_extend, extend,
+    """[requests], int32: tokens already in the pool; loaded in draft_extend, extend,
     idle_beside_extend.
     """
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor | None
-    """[padded_requests], int32: first token of each request; loaded in draft_extend, extend,
+    """[requests], int32: first token of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
     # specs/sglang/slots.yaml:34

@@ -56,7 +56,8 @@ class EagerTargetCapacities:
 
     Attained in dllm_extend by requests = max_running_requests.
 
-    Attained in extend by requests = 1, tokens = prefill_limit_target.
+    Attained in extend by requests = 1, tokens = prefill_limit_target, requests@decode_beside_extend
+    = max_running_requests.
 
     Attained in target_verify by requests = max_running_requests.
     """
@@ -125,7 +126,6 @@ class EagerTargetCapacities:
             )
             if config.require_mlp_sync
             else config.max_running_requests * present(config.speculative_num_draft_tokens),
-            # extend, specs/sglang/modes/extend.yaml:1
             0
             if config.dllm
             else align_up(
@@ -266,7 +266,6 @@ class EagerDraftCapacities:
             )
             if config.require_mlp_sync
             else config.max_running_requests * present(config.speculative_eagle_topk),
-            # extend, specs/sglang/modes/extend.yaml:1
             (
                 align_up(
                     align_up(present(config.prefill_limit_draft), config.attn_tp_size),

@@ -71,15 +71,16 @@ class Config:
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
     # specs/sglang/engine.yaml:23
     max_total_tokens_draft: int | None = None
-    """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647]; None
-    unless has_draft_worker.
+    """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
+    None unless has_draft_worker.
     """
     # specs/sglang/engine.yaml:26
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
     # specs/sglang/engine.yaml:28
     chunked_prefill_size: int
-    """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1, 1048576].
+    """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
+    1048576].
     """
     # specs/sglang/engine.yaml:31
     max_prefill_tokens: int
@@ -288,13 +289,7 @@ class Config:
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
-            (
-                "none",
-                "eagle",
-                "frozen_kv_mtp",
-                "dflash",
-                "ngram",
-            ),
+            ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
             "specs/sglang/engine.yaml:69",
         )
         if problems.passed("speculative_algorithm"):
@@ -344,13 +339,7 @@ class Config:
             "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:52"
         )
         problems.choice(
-            "cp_strategy",
-            self.cp_strategy,
-            (
-                "zigzag",
-                "interleave",
-            ),
-            "specs/sglang/engine.yaml:53",
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:53"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -677,8 +666,9 @@ class Config:
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
         enable_dp_lm_head or moe_a2a_backend == none or moe_a2a_backend == flashinfer or
-        moe_a2a_backend == mori_epv2 or moe_a2a_backend == flashinfer_megamoe or moe_a2a_backend
-        == mori and mori_receive_bound or moe_dense_tp_size > tp_size // num_dp_ranks)`.
+        moe_a2a_backend == mori_epv2 or moe_a2a_backend == flashinfer_megamoe or
+        moe_a2a_backend == mori and mori_receive_bound or moe_dense_tp_size > tp_size //
+        num_dp_ranks)`.
         """
         return self.enable_dp_attention and (
             self.elastic_world_expanded

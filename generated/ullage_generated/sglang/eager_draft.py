@@ -244,26 +244,25 @@ class EagerDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit.
         """
+        return self._load(live, self.extents(live, pad=pad), copy)
+
+    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+        """Rows of a batch before and after padding; takes part in the collectives of its mode.
+
+        Raises what `load` does, but for what is wrong with sources.
+        """
         self._require_served(live.mode)
         match live.mode:
             case Mode.DRAFT_EXTEND:
-                return self._load_extend(
-                    live, "draft_extend", self._extents_draft_extend(live, pad), copy
-                )
-            case Mode.EXTEND:
-                return self._load_extend(live, "extend", self._extents_extend(live, pad), copy)
-            case Mode.IDLE_BESIDE_EXTEND:
-                return self._load_extend(
-                    live, "idle_beside_extend", self._extents_idle_beside_extend(live, pad), copy
-                )
+                return self._extents_draft_extend(live, pad)
             case Mode.EAGLE_DRAFT:
-                return self._load_decode(
-                    live, "eagle_draft", self._extents_eagle_draft(live, pad), copy
-                )
+                return self._extents_eagle_draft(live, pad)
+            case Mode.EXTEND:
+                return self._extents_extend(live, pad)
             case Mode.FROZEN_KV_DRAFT:
-                return self._load_decode(
-                    live, "frozen_kv_draft", self._extents_frozen_kv_draft(live, pad), copy
-                )
+                return self._extents_frozen_kv_draft(live, pad)
+            case Mode.IDLE_BESIDE_EXTEND:
+                return self._extents_idle_beside_extend(live, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -338,10 +337,7 @@ class EagerDraftRunner:
                     device=self.registry.out_cache_loc.device,
                 ),
                 mrope_positions=torch.full(
-                    (
-                        3,
-                        rows_tokens,
-                    ),
+                    (3, rows_tokens),
                     0,
                     dtype=self.registry.mrope_positions.dtype,
                     device=self.registry.mrope_positions.device,
@@ -395,10 +391,7 @@ class EagerDraftRunner:
                     device=self.registry.out_cache_loc.device,
                 ),
                 mrope_positions=torch.full(
-                    (
-                        3,
-                        rows_tokens,
-                    ),
+                    (3, rows_tokens),
                     0,
                     dtype=self.registry.mrope_positions.dtype,
                     device=self.registry.mrope_positions.device,
@@ -432,6 +425,15 @@ class EagerDraftRunner:
         name = mode.name.lower() if isinstance(mode, Mode) else str(mode)
         served = [each.name.lower() for each in self.modes]
         return unknown_mode(name, "eager", served, place="specs/sglang/runners/eager.yaml:1")
+
+    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
+        match live.mode:
+            case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
+                return self._load_extend(live, extents, copy)
+            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
+                return self._load_decode(live, extents, copy)
+            case _:
+                raise self._unknown(live.mode)
 
     def _views_of(self, rows: Rows) -> EagerDraftViews:
         views = self._views.get(rows)
@@ -560,8 +562,8 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_draft",
+            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0) "
+            "if require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
 
@@ -627,11 +629,10 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _load_extend(
-        self, live: LiveBatch, mode: str, extents: Extents, copy: bool
-    ) -> EagerDraftBatch:
+    def _load_extend(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
         """The slots of draft_extend, extend, idle_beside_extend."""
         config = self.config
+        mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
         # Every check comes before the first write.
@@ -678,10 +679,7 @@ class EagerDraftRunner:
                 mode,
                 "mrope_positions",
                 mrope_positions,
-                shape=(
-                    3,
-                    rows.tokens,
-                ),
+                shape=(3, rows.tokens),
                 into=views.mrope_positions,
                 place="specs/sglang/slots.yaml:13",
             )
@@ -1009,11 +1007,10 @@ class EagerDraftRunner:
         for arena in self.registry.arenas:
             arena.check_canaries()
 
-    def _load_decode(
-        self, live: LiveBatch, mode: str, extents: Extents, copy: bool
-    ) -> EagerDraftBatch:
+    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
         """The slots of eagle_draft, frozen_kv_draft."""
         config = self.config
+        mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
         # Every check comes before the first write.
@@ -1060,10 +1057,7 @@ class EagerDraftRunner:
                 mode,
                 "mrope_positions",
                 mrope_positions,
-                shape=(
-                    3,
-                    rows.tokens,
-                ),
+                shape=(3, rows.tokens),
                 into=views.mrope_positions,
                 place="specs/sglang/slots.yaml:13",
             )

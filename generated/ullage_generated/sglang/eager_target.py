@@ -309,39 +309,33 @@ class EagerTargetRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit.
         """
+        return self._load(live, self.extents(live, pad=pad), copy)
+
+    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+        """Rows of a batch before and after padding; takes part in the collectives of its mode.
+
+        Raises what `load` does, but for what is wrong with sources.
+        """
         self._require_served(live.mode)
         match live.mode:
             case Mode.DECODE:
-                return self._load_decode(live, "decode", self._extents_decode(live, pad), copy)
-            case Mode.IDLE:
-                return self._load_decode(live, "idle", self._extents_idle(live, pad), copy)
+                return self._extents_decode(live, pad)
             case Mode.DECODE_BESIDE_EXTEND:
-                return self._load_extend(
-                    live,
-                    "decode_beside_extend",
-                    self._extents_decode_beside_extend(live, pad),
-                    copy,
-                )
+                return self._extents_decode_beside_extend(live, pad)
             case Mode.DLLM_EXTEND:
-                return self._load_extend(
-                    live, "dllm_extend", self._extents_dllm_extend(live, pad), copy
-                )
+                return self._extents_dllm_extend(live, pad)
             case Mode.EXTEND:
-                return self._load_extend(live, "extend", self._extents_extend(live, pad), copy)
+                return self._extents_extend(live, pad)
+            case Mode.IDLE:
+                return self._extents_idle(live, pad)
             case Mode.IDLE_BESIDE_EXTEND:
-                return self._load_extend(
-                    live, "idle_beside_extend", self._extents_idle_beside_extend(live, pad), copy
-                )
+                return self._extents_idle_beside_extend(live, pad)
             case Mode.MIXED:
-                return self._load_extend(live, "mixed", self._extents_mixed(live, pad), copy)
+                return self._extents_mixed(live, pad)
             case Mode.SPLIT_PREFILL:
-                return self._load_extend(
-                    live, "split_prefill", self._extents_split_prefill(live, pad), copy
-                )
+                return self._extents_split_prefill(live, pad)
             case Mode.TARGET_VERIFY:
-                return self._load_extend(
-                    live, "target_verify", self._extents_target_verify(live, pad), copy
-                )
+                return self._extents_target_verify(live, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -426,10 +420,7 @@ class EagerTargetRunner:
                     device=self.registry.out_cache_loc.device,
                 ),
                 mrope_positions=torch.full(
-                    (
-                        3,
-                        rows_tokens,
-                    ),
+                    (3, rows_tokens),
                     0,
                     dtype=self.registry.mrope_positions.dtype,
                     device=self.registry.mrope_positions.device,
@@ -480,10 +471,7 @@ class EagerTargetRunner:
                     device=self.registry.out_cache_loc.device,
                 ),
                 mrope_positions=torch.full(
-                    (
-                        3,
-                        rows_tokens,
-                    ),
+                    (3, rows_tokens),
                     0,
                     dtype=self.registry.mrope_positions.dtype,
                     device=self.registry.mrope_positions.device,
@@ -552,10 +540,7 @@ class EagerTargetRunner:
                     device=self.registry.out_cache_loc.device,
                 ),
                 mrope_positions=torch.full(
-                    (
-                        3,
-                        rows_tokens,
-                    ),
+                    (3, rows_tokens),
                     0,
                     dtype=self.registry.mrope_positions.dtype,
                     device=self.registry.mrope_positions.device,
@@ -608,6 +593,23 @@ class EagerTargetRunner:
         served = [each.name.lower() for each in self.modes]
         return unknown_mode(name, "eager", served, place="specs/sglang/runners/eager.yaml:1")
 
+    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+        match live.mode:
+            case Mode.DECODE | Mode.IDLE:
+                return self._load_decode(live, extents, copy)
+            case (
+                Mode.DECODE_BESIDE_EXTEND
+                | Mode.DLLM_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+                | Mode.MIXED
+                | Mode.SPLIT_PREFILL
+                | Mode.TARGET_VERIFY
+            ):
+                return self._load_extend(live, extents, copy)
+            case _:
+                raise self._unknown(live.mode)
+
     def _views_of(self, rows: Rows) -> EagerTargetViews:
         views = self._views.get(rows)
         if views is None:
@@ -635,8 +637,8 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
-            "require_mlp_sync else max_running_requests",
+            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0)"
+            " if require_mlp_sync else max_running_requests",
         )
         check_extent(
             "decode",
@@ -644,8 +646,8 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
-            "require_mlp_sync else max_running_requests",
+            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0)"
+            " if require_mlp_sync else max_running_requests",
         )
         return Extents(rows, padded_rows)
 
@@ -706,9 +708,9 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) // dllm_block_size if require_mlp_sync else "
-            "max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
+            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
+            " max_running_requests",
         )
         check_extent(
             "dllm_extend",
@@ -716,9 +718,9 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) if require_mlp_sync else max_running_requests * "
-            "dllm_block_size",
+            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
+            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
+            "max_running_requests * dllm_block_size",
         )
         return Extents(rows, padded_rows)
 
@@ -769,8 +771,10 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_target",
+            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), "
+            "align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not "
+            "speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks else "
+            "0, 0) if require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -787,11 +791,11 @@ class EagerTargetRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests, attn_tp_size), cp_align) "
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
             "attn_tp_size), cp_align) // speculative_num_draft_tokens if speculative "
-            "and 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "dllm_block_size, attn_tp_size), cp_align) // dllm_block_size if dllm and"
-            " 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -801,11 +805,11 @@ class EagerTargetRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests, attn_tp_size), cp_align) "
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if speculative and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) if dllm and 1 < num_dp_ranks else 0) if require_mlp_sync else"
-            " 0",
+            " cp_align) if dllm and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) if speculative and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -968,9 +972,10 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) // speculative_num_draft_tokens if "
-            "require_mlp_sync else max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "target_verify",
@@ -978,17 +983,17 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
-            " speculative_num_draft_tokens",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
+            "require_mlp_sync else max_running_requests * "
+            "speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
 
-    def _load_decode(
-        self, live: LiveBatch, mode: str, extents: Extents, copy: bool
-    ) -> EagerTargetBatch:
+    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         """The slots of decode, idle."""
         config = self.config
+        mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
         # Every check comes before the first write.
@@ -1035,10 +1040,7 @@ class EagerTargetRunner:
                 mode,
                 "mrope_positions",
                 mrope_positions,
-                shape=(
-                    3,
-                    rows.tokens,
-                ),
+                shape=(3, rows.tokens),
                 into=views.mrope_positions,
                 place="specs/sglang/slots.yaml:13",
             )
@@ -1275,13 +1277,12 @@ class EagerTargetRunner:
         for arena in self.registry.arenas:
             arena.check_canaries()
 
-    def _load_extend(
-        self, live: LiveBatch, mode: str, extents: Extents, copy: bool
-    ) -> EagerTargetBatch:
+    def _load_extend(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         """The slots of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
         split_prefill, target_verify.
         """
         config = self.config
+        mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
         # Every check comes before the first write.
@@ -1328,10 +1329,7 @@ class EagerTargetRunner:
                 mode,
                 "mrope_positions",
                 mrope_positions,
-                shape=(
-                    3,
-                    rows.tokens,
-                ),
+                shape=(3, rows.tokens),
                 into=views.mrope_positions,
                 place="specs/sglang/slots.yaml:13",
             )

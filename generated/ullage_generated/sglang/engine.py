@@ -80,8 +80,8 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 
     # specs/sglang/runners/eager.yaml:27
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
-        """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies and
-        embeddings.
+        """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
+        and embeddings.
         """
         ...
 
@@ -121,8 +121,8 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
-        """Forward sharded; gives hidden states, and auxiliary ones where the model captures them;
-        reads for embedding, rotary, kv_writer, expert_routing.
+        """Forward sharded; gives hidden states, and auxiliary ones where the model captures
+        them; reads for embedding, rotary, kv_writer, expert_routing.
         """
         ...
 
@@ -207,8 +207,8 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 
     # specs/sglang/runners/eager.yaml:27
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
-        """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies and
-        embeddings.
+        """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
+        and embeddings.
         """
         ...
 
@@ -248,8 +248,8 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
-        """Forward sharded; gives hidden states, and auxiliary ones where the model captures them;
-        reads for embedding, rotary, kv_writer, expert_routing.
+        """Forward sharded; gives hidden states, and auxiliary ones where the model captures
+        them; reads for embedding, rotary, kv_writer, expert_routing.
         """
         ...
 

@@ -29,34 +29,34 @@ class EagerTargetRegistry:
     arenas: tuple[Arena, ...]
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
-    """[padded_tokens]: token ids."""
+    """[tokens]: token ids."""
     # specs/sglang/slots.yaml:6
     positions: Tensor
-    """[padded_tokens]: rotary positions."""
+    """[tokens]: rotary positions."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    """[padded_tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:13
     mrope_positions: Tensor
-    """[3, padded_tokens]: three-axis rotary positions, cut along their last axis."""
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:16
     req_pool_indices: Tensor
-    """[padded_requests]: rows of the request table; row 0 is reserved for padding."""
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:19
     seq_lens: Tensor
-    """[padded_requests]: tokens of each sequence."""
+    """[requests]: tokens of each sequence."""
     # specs/sglang/slots.yaml:22
     seq_lens_cpu: Tensor
-    """[padded_requests]: the same on the host."""
+    """[requests]: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor
-    """[padded_requests]: new tokens of each request."""
+    """[requests]: new tokens of each request."""
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor
-    """[padded_requests]: tokens already in the pool."""
+    """[requests]: tokens already in the pool."""
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor
-    """[padded_requests]: first token of each request."""
+    """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:34
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
@@ -76,14 +76,7 @@ class EagerTargetRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
-            SlotShape(
-                "mrope_positions",
-                (
-                    3,
-                    capacities.tokens,
-                ),
-                torch.int64,
-            ),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
             SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),
@@ -183,34 +176,34 @@ class EagerDraftRegistry:
     arenas: tuple[Arena, ...]
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
-    """[padded_tokens]: token ids."""
+    """[tokens]: token ids."""
     # specs/sglang/slots.yaml:6
     positions: Tensor
-    """[padded_tokens]: rotary positions."""
+    """[tokens]: rotary positions."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    """[padded_tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:13
     mrope_positions: Tensor
-    """[3, padded_tokens]: three-axis rotary positions, cut along their last axis."""
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:16
     req_pool_indices: Tensor
-    """[padded_requests]: rows of the request table; row 0 is reserved for padding."""
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:19
     seq_lens: Tensor
-    """[padded_requests]: tokens of each sequence."""
+    """[requests]: tokens of each sequence."""
     # specs/sglang/slots.yaml:22
     seq_lens_cpu: Tensor
-    """[padded_requests]: the same on the host."""
+    """[requests]: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor
-    """[padded_requests]: new tokens of each request."""
+    """[requests]: new tokens of each request."""
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor
-    """[padded_requests]: tokens already in the pool."""
+    """[requests]: tokens already in the pool."""
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor
-    """[padded_requests]: first token of each request."""
+    """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:34
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
@@ -230,14 +223,7 @@ class EagerDraftRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
-            SlotShape(
-                "mrope_positions",
-                (
-                    3,
-                    capacities.tokens,
-                ),
-                torch.int64,
-            ),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
             SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),

@@ -84,7 +84,7 @@ def has_lists(expr: Expr) -> bool:
 
 def possible(solver: Solver, condition: Expr) -> bool:
     """Whether z3 takes the condition for possible in the domain."""
-    query, _ = solver.query(condition)
+    query, _ = solver.query((condition,))
     return bool(query.check() == z3.sat)
 
 

@@ -1,0 +1,323 @@
+"""The module `strategies`: legal configurations and live batches for property tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ullage.bound.problem import Variable
+from ullage.emit.extents import OwnExtent, own_extents
+from ullage.emit.model import EngineModel, LiveField, RunnerModel
+from ullage.emit.modules import Module, render
+from ullage.emit.padding import Scope, live_function, scope_of, summing_source
+from ullage.emit.source import Source
+from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
+from ullage.expr.kinds import EnumKind, IntKind, ListKind
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    TRUE,
+    Comparison,
+    Expr,
+    Name,
+    conjunction,
+    free_names,
+    walk,
+)
+from ullage.plan.intervals import Intervals
+from ullage.plan.model import PlannedSlot
+from ullage.spec.model import LiveVariable, Mode
+
+WIDEST = 2**31 - 1
+"""The end of ranges that depend on other parameters in a way that has no constant bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceView:
+    """The values that one parameter is tried with."""
+
+    place: str
+    key: str
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairView:
+    """A parameter that some constraint determines, and how it follows from others."""
+
+    place: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStrategy:
+    """The live batches of one mode: lines that draw, and the fields of the batch."""
+
+    place: str
+    name: str
+    member: str
+    mode: str
+    lines: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStrategies:
+    """The strategies of one runner."""
+
+    name: str
+    doc: str
+    modes: tuple[BatchStrategy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StrategiesEmitter:
+    """Writes the strategies of one engine."""
+
+    engine: EngineModel
+
+    def module(self) -> Module:
+        """The module `strategies`."""
+        settings = self.engine.settings
+        required = [
+            literal(each.name)
+            for each in self.engine.domain.variables
+            if settings.parameter(each.name).default is None and each.guard == TRUE
+        ]
+        body = render(
+            "strategies.py.j2",
+            choices=[self._choice(each) for each in self.engine.domain.variables],
+            repairs=list(self._repairs()),
+            required=required,
+            runners=[self._runner(each) for each in self.engine.runners],
+        )
+        about = (sentence(f"Hypothesis strategies for {self.engine.spec.engine}"),)
+        siblings = {"Config": "config", "LiveBatch": "batch", "Mode": "batch"}
+        siblings |= {name: "config" for _, name in settings.enums}
+        siblings |= {each.classes.module: "" for each in self.engine.runners}
+        return Module("strategies.py", about, body, siblings)
+
+    def _choice(self, variable: Variable) -> ChoiceView:
+        described = self.engine.settings.of(variable.name)
+        low, high = self._ends(variable)
+        match described.kind:
+            case EnumKind(values=values):
+                strategy = f"st.sampled_from({tuple_of(map(literal, values))})"
+            case ListKind():
+                strategy = f"_lists({low}, {high}, span)"
+            case IntKind():
+                strategy = f"_integers({low}, {high}, span)"
+            case _:
+                strategy = "st.booleans()"
+        return ChoiceView(comment(variable.place.short, 8), literal(variable.name), strategy)
+
+    def _ends(self, variable: Variable) -> tuple[int, int]:
+        intervals = Intervals(self.engine.domain)
+        low = None if variable.low is None else intervals.of(variable.low).low
+        high = None if variable.high is None else intervals.of(variable.high).high
+        return (0 if low is None else low), (WIDEST if high is None else high)
+
+    def _repairs(self) -> Iterator[RepairView]:
+        """Equalities in constraints that say what a parameter is."""
+        definitions = self.engine.domain.definitions
+        for constraint in self.engine.domain.constraints:
+            for node in walk(constraint.that):
+                match node:
+                    case Comparison("==", Name(name=name), value) if self._is_number(name):
+                        expanded = self.engine.settings.expanded(value, definitions)
+                        if free_names(expanded) and self._are_numbers(expanded, name):
+                            place = comment(constraint.place.short, 4)
+                            source = Source(_given, self.engine.settings.member)
+                            text = f"lambda value: {source.of(expanded)}"
+                            yield RepairView(place, literal(name), text)
+                    case _:
+                        pass
+
+    def _is_number(self, name: str) -> bool:
+        settings = self.engine.settings
+        parameters = {each.name for each in self.engine.domain.variables}
+        return name in parameters and isinstance(settings.of(name).kind, IntKind)
+
+    def _are_numbers(self, value: Expr, determined: str) -> bool:
+        return all(self._is_number(name) and name != determined for name in free_names(value))
+
+    def _runner(self, runner: RunnerModel) -> RunnerStrategies:
+        modes = tuple(_BatchWriter(runner, mode).view() for mode, _ in runner.modes)
+        doc = docstring(
+            (f"Legal live batches of one mode of the {runner.title}; none if it is not served.",)
+        )
+        return RunnerStrategies(runner.classes.module, doc, modes)
+
+
+def _given(name: str) -> str:
+    return f"value({literal(name)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchWriter:
+    """Writes how live batches of one mode are drawn."""
+
+    runner: RunnerModel
+    mode: Mode
+
+    def view(self) -> BatchStrategy:
+        name = f"_{self.runner.classes.module}_{self.mode.name}"
+        return BatchStrategy(
+            comment(self.mode.place.short),
+            name,
+            self.mode.name.upper(),
+            self.mode.name,
+            tuple(self._lines()),
+            tuple(self._fields()),
+        )
+
+    @property
+    def _scope(self) -> Scope:
+        """Expressions over all live variables: what is drawn is known, whoever sees it."""
+        scope = scope_of(self.runner, self.mode)
+        return replace(scope, visible=frozenset(each.name for each in self.mode.live))
+
+    def _lines(self) -> Iterator[str]:
+        scope = self._scope
+        yield from self._serving(scope)
+        for variable in self.mode.live:
+            yield from self._draw(variable, scope)
+        yield from self._relations(scope)
+        called = _called(self.runner, scope_of(self.runner, self.mode))
+        yield f"rows = {self.runner.classes.module}.{called}"
+        for own in self._own():
+            yield f"{own.live} = ({self._own_extent(own, scope)})"
+
+    def _serving(self, scope: Scope) -> Iterator[str]:
+        settings = self.runner.engine.settings.source("config")
+        for name, parameter in scope.serving.items():
+            members = settings.of(self.runner.rewrite(Name(parameter.varies or parameter.name)))
+            varied = self.runner.engine.settings.parameter(
+                next(iter(free_names(self.runner.rewrite(Name(parameter.varies or "")))))
+            )
+            conditions = [fold(self.runner.rewrite(each.when)) for each in (parameter, varied)]
+            exists = fold(conjunction(*conditions))
+            drawn = f"draw(st.sampled_from({members}))"
+            attribute = f"config.{self.runner.engine.settings.of(name).attribute}"
+            chosen = (
+                drawn if exists == TRUE else f"{drawn} if {settings.of(exists)} else {attribute}"
+            )
+            yield f"{scope.local(name)} = ({chosen})"
+
+    def _draw(self, variable: LiveVariable, scope: Scope) -> Iterator[str]:
+        source = summing_source(scope)
+        low, high = (
+            source.of(self.runner.of_batch(end))
+            for end in (variable.range.low, variable.range.high)
+        )
+        local = scope.local(variable.name)
+        yield comment(variable.place.short, 4)
+        if variable.per is None:
+            yield f"{local} = draw(_extents({low}, {high}))"
+        else:
+            count = scope.local(variable.per)
+            yield f"{local} = draw(_each({count}, {low}, {high}))"
+
+    def _relations(self, scope: Scope) -> Iterator[str]:
+        """Relations that what was drawn may break: then the batch is a witness instead."""
+        if not self.mode.where:
+            return
+        source = summing_source(scope)
+        holds = source.of(self.runner.of_batch(conjunction(*self.mode.where)))
+        witness = tuple(self._witness(scope))
+        yield f"if not ({holds}):"
+        yield from (f"    {line}" for line in witness)
+        if any(variable.per for variable in self.mode.live):
+            yield f"    if not ({holds}):"
+            yield "        reject()"
+
+    def _witness(self, scope: Scope) -> Iterator[str]:
+        source = summing_source(scope)
+        config = self.runner.engine.settings.source("config")
+        witness = self._values_of_witness()
+        for variable in self.mode.live:
+            local = scope.local(variable.name)
+            if variable.per is None and variable.name in witness:
+                yield f"{local} = ({config.of(witness[variable.name])})"
+            elif variable.per is not None:
+                low = source.of(self.runner.of_batch(variable.range.low))
+                yield f"{local} = [{low}] * {scope.local(variable.per)}"
+
+    def _values_of_witness(self) -> Mapping[str, Expr]:
+        axis = self.runner.engine.axes[-1].name
+        candidates = self.runner.capacity(axis).candidates
+        return next(each.witness for each in candidates if each.mode == self.mode.name)
+
+    def _own(self) -> Iterator[OwnExtent]:
+        for own in own_extents(self.runner):
+            if self.mode.name in own.slot.tails:
+                yield own
+
+    def _own_extent(self, own: OwnExtent, scope: Scope) -> str:
+        engine = self.runner.engine
+        axes = {f"padded_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
+        return summing_source(scope, axes).of(self.runner.unfold(own.dimension.extent))
+
+    def _fields(self) -> Iterator[tuple[str, str]]:
+        """Every field of the live batch that this mode looks at, with what is drawn for it."""
+        scope, engine = self._scope, self.runner.engine
+        seen: dict[str, str] = {}
+        for name, parameter in scope.serving.items():
+            seen[engine.serving_field(parameter).name] = scope.local(name)
+        for variable in self.mode.live:
+            for position, each in enumerate(variable.seen_in):
+                field = engine.live_field(each)
+                if not field.is_tensor:
+                    seen.setdefault(field.name, scope.local(variable.name))
+                elif variable.per is not None:
+                    seen.setdefault(field.name, f"torch.tensor({scope.local(variable.name)})")
+                elif position == 0:
+                    seen.setdefault(field.name, self._of_source(field, variable, each.dimension))
+        for slot in self.runner.slots:
+            if self.mode.name in slot.tails and slot.source is not None:
+                field = engine.live_field(slot.source)
+                seen.setdefault(field.name, self._drawn(slot))
+        yield from seen.items()
+
+    def _of_source(self, field: LiveField, variable: LiveVariable, dimension: int | None) -> str:
+        """The tensor in whose extent a live variable is seen, which cannot be absent."""
+        for slot in self.runner.slots:
+            loaded = self.mode.name in slot.tails and slot.guard == TRUE
+            if loaded and slot.source is not None and slot.source.path == field.path:
+                return f"draw({self._tensor(slot)})"
+        sizes = ["1"] * (dimension or 0) + [self._scope.local(variable.name)]
+        return f"torch.ones({', '.join(sizes)})"
+
+    def _drawn(self, slot: PlannedSlot) -> str:
+        tensor = self._tensor(slot)
+        moving = [p for p, each in enumerate(slot.dimensions) if each.target is not None]
+        may_lack = slot.optional or slot.guard != TRUE or not self.mode.live
+        if slot.guard != TRUE and not slot.optional and self.mode.live:
+            guard = self.runner.engine.settings.source("config").of(slot.guard)
+            return f"draw({tensor}) if {guard} else None"
+        return f"draw(st.none() | {tensor})" if may_lack and moving else f"draw({tensor})"
+
+    def _tensor(self, slot: PlannedSlot) -> str:
+        engine = self.runner.engine
+        config = engine.settings.source("config")
+        axes = {f"padded_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
+        source = config.with_names(axes)
+        own = {each.position: each for each in self._own() if each.slot == slot}
+        shape = tuple_of(
+            own[p].live if p in own else source.of(dimension.extent)
+            for p, dimension in enumerate(slot.dimensions)
+        )
+        main = slot.host_dtype if slot.device == "host" else slot.dtype
+        same = slot.dtype == slot.host_dtype or slot.device == "host"
+        first = f"torch.{main}" if same else f"torch.{slot.host_dtype}"
+        dtypes = dict.fromkeys((first, *(f"torch.{each}" for each in slot.accepts)))
+        low, high = "0", "1"
+        if slot.values is not None:
+            low, high = config.of(slot.values.low), config.of(slot.values.high)
+        return f"_tensors({shape}, {tuple_of(dtypes)}, {low}, {high})"
+
+
+def _called(runner: RunnerModel, scope: Scope) -> str:
+    function = live_function(scope)
+    names = [argument.partition(": ")[0] for argument in function.arguments]
+    return f"{function.name}({', '.join(names)})"

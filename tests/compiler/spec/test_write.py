@@ -1,0 +1,216 @@
+"""Writing is the inverse of loading: nothing that a spec says is lost, and nothing is added."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from support.barrel import BARREL
+from support.meaning import meaning, references, same_meaning, without_places
+from support.random_specs import random_spec
+from support.spec_records import LOOK_LIKE_YAML, specs
+from support.specs import MINI, Files, edited, loaded
+from support.tank import TANK
+from ullage.expr.errors import ExpressionError
+from ullage.spec import model
+from ullage.spec.load import load_spec
+from ullage.spec.model import NamedText, Spec
+from ullage.spec.write import write_spec
+from ullage.text.sources import load_sources
+from ullage.text.write import WIDTH
+
+SGLANG = Path(__file__).parents[3] / "specs" / "sglang"
+_WITH_DEFINITION = edited(
+    "engine.yaml",
+    ("rows: align_up(max_requests, tp_size)", "rows: {value: max_requests, when: sync}"),
+)
+_WITH_READER = edited(
+    "slots.yaml",
+    ("    doc: reads one padded slot\n", "    when: sync\n"),
+    files=_WITH_DEFINITION,
+)
+GUARDED = edited(
+    "runners/eager.yaml",
+    ("modes: all", "modes: [decode, idle]"),
+    ("slots: all", "slots: [input_ids, lengths, indices]"),
+    ("- {do: load}", "- {do: load, doc: before everything else}"),
+    files=_WITH_READER,
+)
+SMALL: Mapping[str, Files] = {"mini": MINI, "guarded": GUARDED, "barrel": BARREL, "tank": TANK}
+
+
+@cache
+def small_spec(name: str) -> Spec:
+    return load(SMALL[name])
+
+
+@cache
+def sglang() -> Spec:
+    return load_spec(load_sources(SGLANG))
+
+
+def load(files: Files) -> Spec:
+    with TemporaryDirectory() as folder:
+        return loaded(Path(folder), files)
+
+
+def check_round_trip(spec: Spec) -> Spec:
+    """The spec as it is loaded again."""
+    files = write_spec(spec)
+    again = load(files)
+    assert meaning(again) == meaning(spec)
+    assert write_spec(again) == files
+    return again
+
+
+def test_the_spec_of_sglang_survives() -> None:
+    assert references(check_round_trip(sglang())) == references(sglang())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_specs_survive(name: str) -> None:
+    spec = small_spec(name)
+    assert references(check_round_trip(spec)) == references(spec)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_specs_that_make_sense_survive(seed: int) -> None:
+    check_round_trip(load(random_spec(seed)))
+
+
+@given(specs())
+@settings(max_examples=60)
+def test_whatever_a_spec_can_say_survives(spec: Spec) -> None:
+    check_round_trip(spec)
+
+
+@pytest.mark.parametrize("text", LOOK_LIKE_YAML)
+@pytest.mark.parametrize("tail", ["", " padded" * 20], ids=["short", "long"])
+def test_texts_that_look_like_yaml_survive(text: str, tail: str) -> None:
+    spec = small_spec("mini")
+    doc = text + tail
+    changed = replace(
+        spec,
+        doc=doc,
+        axes=tuple(replace(axis, doc=doc) for axis in spec.axes),
+        families=tuple(replace(family, doc=doc) for family in spec.families),
+        constraints=tuple(replace(each, reason=doc) for each in spec.constraints),
+    )
+    check_round_trip(changed)
+
+
+def test_the_written_form_is_the_one_of_the_language(golden: Callable[[str, str], None]) -> None:
+    files = write_spec(small_spec("mini"))
+    golden("spec/written.txt", "".join(f"# {path}\n{text}" for path, text in files.items()))
+
+
+def test_lines_are_short_where_yaml_lets_them_be() -> None:
+    lines = [line for text in write_spec(sglang()).values() for line in text.splitlines()]
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_a_formula_that_stands_for_each_worker_is_written_once() -> None:
+    assert (
+        "{runner: eager, axis: requests, formula: rows, expect: proved}"
+        in (write_spec(small_spec("mini"))["audits/stated.yaml"])
+    )
+
+
+def test_specs_that_differ_in_one_word_do_not_mean_the_same() -> None:
+    other = load(edited("modes/decode.yaml", ("family: decode", "family: idle")))
+    assert not same_meaning(small_spec("mini"), other)
+    assert same_meaning(small_spec("mini"), load(MINI))
+
+
+def test_what_only_the_author_could_spell_shortly_enough_is_refused_at_its_place() -> None:
+    values = ", ".join(f"v{index}" for index in range(80))
+    member = f"max_requests_of_one_rank in [{values}]"
+    spec = load(edited("engine.yaml", ("rows: align_up(max_requests, tp_size)", f"rows: {member}")))
+    with pytest.raises(ExpressionError) as raised:
+        write_spec(spec)
+    definition = spec.definitions[0]
+    assert definition.name == "rows"
+    assert raised.value.place == definition.value.place
+
+
+# Each field of each record: one that nobody writes could be lost without a spec that shows it.
+
+NOT_WRITTEN = {
+    "place": "where something is written is up to the writer",
+    "digest": "of the texts, not of what they say",
+    "references": "repeat names that the records hold",
+}
+RECORDS = tuple(
+    record
+    for _, record in inspect.getmembers(model, is_dataclass)
+    if isinstance(record, type) and record.__module__ == model.__name__
+    if record is not model.Reference
+)
+FIELDS = [
+    pytest.param(record, field.name, id=f"{record.__name__}.{field.name}")
+    for record in RECORDS
+    for field in fields(record)
+    if field.name not in NOT_WRITTEN
+]
+
+
+@cache
+def samples() -> tuple[Spec, ...]:
+    return tuple(without_places(each) for each in (*map(small_spec, SMALL), sglang()))
+
+
+def records_in(value: object, record: type) -> Iterator[Any]:
+    """Every instance of a record of the model below `value`."""
+    if isinstance(value, record):
+        yield value
+    if isinstance(value, tuple):
+        for item in value:
+            yield from records_in(item, record)
+    elif isinstance(value, RECORDS):
+        for field in fields(value):
+            yield from records_in(getattr(value, field.name), record)
+
+
+def exchanged(value: Any, old: object, new: object) -> Any:
+    """`value` with `new` in the place of the very object `old`."""
+    if value is old:
+        return new
+    if isinstance(value, tuple):
+        return tuple(exchanged(item, old, new) for item in value)
+    if isinstance(value, RECORDS):
+        parts = {
+            each.name: exchanged(getattr(value, each.name), old, new) for each in fields(value)
+        }
+        return replace(value, **parts)
+    return value
+
+
+def changes(record: type, field: str) -> Iterator[tuple[Spec, Spec]]:
+    """Pairs of a sample and the same with another value, out of some sample, in one such field."""
+    values = [getattr(each, field) for each in records_in(samples(), record)]
+    for spec in samples():
+        for found in records_in(spec, record):
+            others = [each for each in values if each != getattr(found, field)]
+            if others:
+                yield spec, exchanged(spec, found, replace(found, **{field: others[0]}))
+
+
+@pytest.mark.parametrize(("record", "field"), FIELDS)
+def test_no_field_of_the_model_is_left_out(record: type, field: str) -> None:
+    first = next(changes(record, field), None)
+    assert first, f"give '{field}' two different values in the samples"
+    assert any(write_spec(spec) != write_spec(changed) for spec, changed in changes(record, field))
+
+
+def test_a_field_that_nobody_writes_is_noticed() -> None:
+    """The records of the walk are those that specs are made of, down to the innermost."""
+    assert {NamedText, model.Within, model.Range} <= set(RECORDS)
+    assert all(list(records_in(samples(), record)) for record in RECORDS)

@@ -1,0 +1,139 @@
+"""What loading a batch of SGLang should give, written down once more and by hand.
+
+Nothing here comes from the specs: these are the engine's own rules, one row at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ullage_generated.sglang import Config, CpStrategy, LiveBatch, Mode
+
+TOKEN_SLOTS = ("input_ids", "positions", "out_cache_loc", "mrope_positions")
+REQUEST_SLOTS = ("req_pool_indices", "seq_lens", "seq_lens_cpu")
+EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
+OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
+DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
+FIXED_WIDTH = {
+    Mode.DECODE,
+    Mode.TARGET_VERIFY,
+    Mode.DLLM_EXTEND,
+    Mode.DRAFT_EXTEND,
+    Mode.EAGLE_DRAFT,
+    Mode.FROZEN_KV_DRAFT,
+    Mode.IDLE,
+}
+"""Modes in which every request has the same number of tokens, so that rows follow from tokens."""
+
+
+def present(value: int | None) -> int:
+    assert value is not None
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Live and padded rows of a batch."""
+
+    requests: int
+    tokens: int
+    padded_requests: int
+    padded_tokens: int
+
+
+def width(config: Config, mode: Mode) -> int:
+    """Tokens of a request in a mode of fixed width."""
+    if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND):
+        return present(config.speculative_num_draft_tokens)
+    if mode is Mode.EAGLE_DRAFT:
+        return present(config.speculative_eagle_topk)
+    if mode is Mode.DLLM_EXTEND:
+        return config.dllm_block_size
+    if mode is Mode.IDLE and config.dllm_block_size > 0:
+        return config.dllm_block_size
+    if mode is Mode.IDLE and config.speculative_num_draft_tokens is not None:
+        return config.speculative_num_draft_tokens
+    return 1
+
+
+def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
+    """Requests and tokens that the tensors bring."""
+    mode = live.mode
+    if mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND):
+        return 0, 0
+    if mode is Mode.MIXED:
+        requests = live.running_requests + live.prefill_requests
+        return requests, live.running_requests + live.prefill_tokens
+    if mode in (Mode.EXTEND, Mode.SPLIT_PREFILL):
+        tensor = live.input_ids if live.input_ids is not None else live.input_embeds
+        assert tensor is not None
+        return live.batch_size, tensor.shape[0]
+    if mode is Mode.FROZEN_KV_DRAFT:
+        rows = live.batch_size * present(config.speculative_eagle_topk)
+        return rows, rows
+    return live.batch_size, live.batch_size * width(config, mode)
+
+
+def synced(config: Config) -> bool:
+    """Whether ranks agree on token counts."""
+    return config.require_mlp_sync
+
+
+def aligned(config: Config, count: int) -> int:
+    """The count rounded up for attention and for context parallelism, one after the other."""
+    ranks = config.tp_size // config.attn_dp_size // config.attn_cp_size
+    halves = 2 if config.cp_strategy == CpStrategy.ZIGZAG else 1
+    context = config.attn_cp_size * halves if config.attn_cp_size > 1 else 1
+    for step in (ranks, context):
+        while count % step:
+            count += 1
+    return count
+
+
+def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
+    """The rows of a batch; `peers` is the largest aligned token count of another rank."""
+    requests, tokens = live_rows(config, live)
+    padded_requests, padded_tokens = requests, tokens
+    if live.mode is Mode.IDLE_BESIDE_EXTEND:
+        padded_requests = 1
+    if synced(config):
+        padded_tokens = max(aligned(config, tokens), peers)
+        if live.mode in FIXED_WIDTH:
+            padded_requests = padded_tokens // width(config, live.mode)
+    return Expected(requests, tokens, padded_requests, padded_tokens)
+
+
+def fill_of(slot: str, expected: Expected) -> int | None:
+    """What stands in padded rows; None where any value will do that the slot may hold."""
+    if slot == "input_ids":
+        return None
+    if slot == "extend_start_loc":
+        return expected.tokens
+    return 1 if slot in ("seq_lens", "seq_lens_cpu") else 0
+
+
+def loaded_slots(mode: Mode) -> tuple[str, ...]:
+    """The slots that a mode loads."""
+    extends = EXTEND_SLOTS if "extend" in mode.families else ()
+    return (*TOKEN_SLOTS, *REQUEST_SLOTS, *extends)
+
+
+def expected_slot(slot: str, live: LiveBatch, expected: Expected) -> Tensor | None:
+    """The contents of a slot, row by row; -1 where any value will do."""
+    source: Tensor | None = getattr(live, slot)
+    if source is None and slot in OPTIONAL:
+        return None
+    by_token = slot in TOKEN_SLOTS
+    rows = expected.tokens if by_token else expected.requests
+    padded = expected.padded_tokens if by_token else expected.padded_requests
+    fill = fill_of(slot, expected)
+    shape = (3, padded) if slot == "mrope_positions" else (padded,)
+    wanted = torch.full(shape, -1 if fill is None else fill, dtype=DTYPES.get(slot, torch.int64))
+    for row in range(rows):
+        assert source is not None
+        wanted[..., row] = source[..., row]
+    return wanted

@@ -1,0 +1,290 @@
+"""Loads of the generated SGLang runners against rules written down by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sglang_reference import expected_rows, expected_slot, live_rows, loaded_slots
+from torch import Tensor
+
+from ullage_generated.sglang import (
+    Config,
+    EagerDraftBatch,
+    EagerDraftRunner,
+    EagerTargetBatch,
+    EagerTargetRunner,
+    LiveBatch,
+    Mode,
+    eager_draft,
+    eager_target,
+    strategies,
+)
+from ullage_runtime.debug import poison
+from ullage_runtime.errors import BatchError, CapacityError
+from ullage_runtime.ranks import SingleRank
+
+Runner = EagerTargetRunner | EagerDraftRunner
+Batch = EagerTargetBatch | EagerDraftBatch
+SMALL = {"max_total_tokens_target": 96}
+
+
+class Alone(SingleRank):
+    """One of `count` ranks whose peers all bring `tokens`, or less than this one."""
+
+    def __init__(self, count: int, tokens: int = 0, requests: int = 0) -> None:
+        self.count = count
+        self.peers = tokens
+        self.requests = requests
+
+    def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
+        others = (self.requests, self.peers) if len(values) > 1 else (self.peers,)
+        return tuple(max(pair) for pair in zip(values, others, strict=True))
+
+
+@st.composite
+def runners(draw: st.DrawFn, *, debug: bool = True) -> Runner:
+    config = draw(strategies.configs())
+    ranks = Alone(config.num_dp_ranks)
+    if config.has_draft_worker and draw(st.booleans()):
+        return EagerDraftRunner(config, ranks, device="cpu", debug=debug)
+    return EagerTargetRunner(config, ranks, device="cpu", debug=debug)
+
+
+def batches(runner: Runner) -> st.SearchStrategy[LiveBatch]:
+    batches_of = (
+        strategies.eager_target_batches
+        if isinstance(runner, EagerTargetRunner)
+        else strategies.eager_draft_batches
+    )
+    return st.sampled_from(runner.modes).flatmap(lambda mode: batches_of(runner.config, mode))
+
+
+def assert_loaded(batch: Batch, live: LiveBatch, config: Config) -> None:
+    expected = expected_rows(config, live)
+    assert (batch.live_requests, batch.live_tokens) == (expected.requests, expected.tokens)
+    assert (batch.requests, batch.tokens) == (expected.padded_requests, expected.padded_tokens)
+    assert batch.mode is live.mode
+    assert batch.input_embeds is live.input_embeds
+    loaded = loaded_slots(live.mode)
+    for slot in loaded:
+        found: Tensor | None = getattr(batch, slot)
+        wanted = expected_slot(slot, live, expected)
+        if wanted is None:
+            assert found is None, slot
+            continue
+        assert found is not None, slot
+        assert found.dtype is wanted.dtype, slot
+        anything = wanted < 0
+        assert torch.equal(found[~anything], wanted[~anything]), slot
+        assert bool(((found >= 0) & (found < config.vocab_size))[anything].all()), slot
+    for slot in ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc"):
+        assert slot in loaded or getattr(batch, slot) is None
+    assert batch.num_token_non_padded is not None
+    assert batch.num_token_non_padded.tolist() == [expected.tokens]
+
+
+@given(st.data())
+def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> None:
+    runner = data.draw(runners())
+    live = data.draw(batches(runner))
+    assert_loaded(runner.load(live), live, runner.config)
+
+
+@given(st.data())
+def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:
+    runner = data.draw(runners(debug=False))
+    for slot in runner.registry.slots:
+        poison(slot)
+    for _ in range(3):
+        live = data.draw(batches(runner))
+        assert_loaded(runner.load(live), live, runner.config)
+    largest = runner.largest_batch()
+    smallest = data.draw(batches(runner))
+    if largest is not None:
+        runner.load(largest)
+    assert_loaded(runner.load(smallest), smallest, runner.config)
+
+
+@given(st.data())
+def test_the_largest_batch_of_a_runner_is_legal_and_fills_its_tokens(data: st.DataObject) -> None:
+    runner = data.draw(runners())
+    live = runner.largest_batch()
+    if live is None:
+        return
+    batch = runner.load(live)
+    assert_loaded(batch, live, runner.config)
+    assert batch.requests <= runner.capacities.requests
+    assert batch.tokens <= runner.capacities.tokens
+
+
+@given(st.data())
+def test_without_padding_a_batch_has_its_live_rows_only(data: st.DataObject) -> None:
+    runner = data.draw(runners())
+    live = data.draw(batches(runner))
+    batch = runner.load(live, pad=False)
+    assert (batch.requests, batch.tokens) == live_rows(runner.config, live)
+    assert not batch.has_padding
+
+
+@given(st.data())
+def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObject) -> None:
+    runner = data.draw(runners(debug=False))
+    live = data.draw(batches(runner))
+    before = [slot.clone() for slot in runner.registry.slots]
+    expected = expected_rows(runner.config, live)
+    padded = (expected.padded_requests, expected.padded_tokens)
+    if padded != (expected.requests, expected.tokens):
+        with pytest.raises(BatchError, match="copy=False") as caught:
+            runner.load(live, copy=False)
+        assert caught.value.code == "U716"
+    else:
+        batch = runner.load(live, copy=False)
+        for slot in loaded_slots(live.mode):
+            assert getattr(batch, slot) is getattr(live, slot)
+        assert batch.num_token_non_padded is not None
+        assert batch.num_token_non_padded.tolist() == [expected.tokens]
+    assert all(map(torch.equal, runner.registry.slots, before))
+
+
+DP = {
+    "enable_dp_attention": True,
+    "tp_size": 2,
+    "attn_dp_size": 2,
+    "max_running_requests": 6,
+    "max_total_tokens_target": 64,
+    "chunked_prefill_size": 16,
+}
+
+
+def decode_batch(requests: int) -> LiveBatch:
+    return LiveBatch(
+        mode=Mode.DECODE,
+        batch_size=requests,
+        input_ids=torch.arange(1, requests + 1),
+        positions=torch.arange(11, requests + 11),
+        req_pool_indices=torch.arange(1, requests + 1),
+        seq_lens=torch.arange(12, requests + 12),
+        out_cache_loc=torch.arange(21, requests + 21),
+    )
+
+
+def dp_runner(tokens: int) -> EagerTargetRunner:
+    ranks = Alone(2, tokens, tokens)
+    return EagerTargetRunner(Config.of(**DP), ranks, device="cpu", debug=True)
+
+
+def test_a_rank_is_padded_to_the_largest_count_of_all_ranks() -> None:
+    batch = dp_runner(5).load(decode_batch(2))
+    assert (batch.live_requests, batch.requests, batch.tokens) == (2, 5, 5)
+    assert batch.seq_lens is not None
+    assert batch.seq_lens.tolist() == [12, 13, 1, 1, 1]
+
+
+def test_an_idle_rank_is_padded_and_needs_no_sources() -> None:
+    batch = dp_runner(4).load(LiveBatch(mode=Mode.IDLE))
+    assert (batch.live_requests, batch.requests, batch.tokens) == (0, 4, 4)
+    assert batch.has_padding
+    assert batch.positions is not None
+    assert batch.positions.tolist() == [0] * 4
+    assert batch.input_ids is None
+    empty = LiveBatch(mode=Mode.IDLE, input_ids=torch.empty(0, dtype=torch.int64))
+    ids = dp_runner(4).load(empty).input_ids
+    assert ids is not None
+    assert ids.shape == (4,)
+
+
+def test_an_idle_rank_whose_peers_extend_carries_one_dummy_request() -> None:
+    batch = dp_runner(9).load(LiveBatch(mode=Mode.IDLE_BESIDE_EXTEND))
+    assert (batch.live_requests, batch.requests, batch.tokens) == (0, 1, 9)
+
+
+def test_an_idle_rank_of_idle_ranks_has_no_rows() -> None:
+    batch = dp_runner(0).load(LiveBatch(mode=Mode.IDLE))
+    assert (batch.requests, batch.tokens) == (0, 0)
+    assert not batch.has_padding
+
+
+def test_a_batch_of_embeddings_alone_loads() -> None:
+    config = Config.of(max_running_requests=4, max_total_tokens_target=64)
+    runner = EagerTargetRunner(config, SingleRank(), device="cpu", debug=True)
+    embeddings = torch.linspace(1, 2, 6 * 3).reshape(6, 3)
+    live = LiveBatch(
+        mode=Mode.EXTEND,
+        batch_size=2,
+        input_embeds=embeddings,
+        positions=torch.arange(1, 7),
+        req_pool_indices=torch.tensor([3, 1]),
+        seq_lens=torch.tensor([4, 2]),
+        extend_seq_lens=torch.tensor([4, 2]),
+        extend_prefix_lens=torch.tensor([0, 0]),
+    )
+    batch = runner.load(live)
+    assert batch.live_tokens == 6
+    assert batch.input_ids is None
+    assert batch.input_embeds is embeddings
+
+
+def assert_untouched(
+    runner: Runner, live: LiveBatch, error: type[BatchError | CapacityError]
+) -> str:
+    before = [slot.clone() for slot in runner.registry.slots]
+    with pytest.raises(error) as caught:
+        runner.load(live)
+    assert all(map(torch.equal, runner.registry.slots, before))
+    return f"{caught.value}"
+
+
+def test_what_does_not_fit_is_refused_before_any_write() -> None:
+    runner = dp_runner(tokens=3)
+    runner.load(decode_batch(2))
+    runner.ranks = Alone(2, 500, 500)
+    message = assert_untouched(runner, decode_batch(3), CapacityError)
+    assert "U711" in message
+    assert "'decode' needs 500 requests, but the static buffers hold" in message
+    assert "max_running_requests" in message
+    assert "engine.yaml" in message
+
+
+def test_a_live_value_outside_its_range_is_refused_before_any_write() -> None:
+    runner = dp_runner(tokens=3)
+    message = assert_untouched(runner, decode_batch(7), BatchError)
+    assert message.startswith("U712: Mode 'decode': requests is 7, outside [1, 6]")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"seq_lens": None}, "U713"),
+        ({"seq_lens": torch.ones(3)}, "U714"),
+        ({"seq_lens": torch.ones(3, dtype=torch.int64, device="meta")}, "U715"),
+        ({"seq_lens": torch.ones(4, dtype=torch.int64)}, "U716"),
+        ({"positions": torch.ones(3, 1, dtype=torch.int64)}, "U716"),
+        ({"mode": Mode.TARGET_VERIFY}, "U717"),
+    ],
+)
+def test_a_wrong_source_is_refused_before_any_write(changes: dict[str, object], code: str) -> None:
+    runner = dp_runner(tokens=3)
+    live = replace(decode_batch(3), **changes)  # type: ignore[arg-type]  # wrong on purpose
+    assert assert_untouched(runner, live, BatchError).startswith(code)
+
+
+def test_a_source_inside_the_buffers_is_refused_unless_it_is_the_slots_own_head() -> None:
+    runner = dp_runner(tokens=5)
+    head = runner.registry.seq_lens[:3]
+    head.copy_(torch.tensor([7, 8, 9]))
+    batch = runner.load(replace(decode_batch(3), seq_lens=head))
+    assert batch.seq_lens is not None
+    assert batch.seq_lens.tolist() == [7, 8, 9, 1, 1]
+    shifted = runner.registry.seq_lens[1:4]
+    message = assert_untouched(runner, replace(decode_batch(3), seq_lens=shifted), BatchError)
+    assert message.startswith("U718")
+
+
+def test_modes_are_those_whose_conditions_hold() -> None:
+    config = Config.of()
+    assert eager_target.served_modes(config) == (Mode.DECODE, Mode.EXTEND, Mode.IDLE)
+    assert eager_draft.served_modes(config) == ()

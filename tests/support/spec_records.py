@@ -1,0 +1,330 @@
+"""Random specs as records: whatever loading accepts, although nothing in them need make sense."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypeVar, get_args
+
+from hypothesis import strategies as st
+
+from support.expressions import (
+    Vocabulary,
+    boolean_expressions,
+    expressions,
+    integer_expressions,
+    list_expressions,
+)
+from ullage.expr.parse import FUNCTIONS, SourceRef
+from ullage.expr.tree import TRUE, Expr, Name
+from ullage.expr.units import BASES, NO_UNIT, Unit
+from ullage.place import BUILT_IN
+from ullage.spec.load_audits import OTHERWISE, VERDICTS
+from ullage.spec.model import (
+    Audit,
+    Axis,
+    Carried,
+    Collective,
+    Constraint,
+    Definition,
+    Dtype,
+    LiveVariable,
+    Mode,
+    NamedText,
+    Parameter,
+    PipelineEntry,
+    Range,
+    Read,
+    Reader,
+    Runner,
+    Slot,
+    Spec,
+    StatedFormula,
+    Step,
+    Transform,
+    WarmUp,
+    Within,
+    Worker,
+)
+from ullage.text.characters import FORBIDDEN
+from ullage.text.values import is_identifier
+
+# Without enums: what is loaded has the bare names of their values, until it is resolved.
+VOCABULARY = Vocabulary(enums=(), per_request=("seq_len",), ranks=True)
+LOOK_LIKE_YAML = (
+    "off", "017", "~", "null", "yes", "1.5", "0x1f", "- x", "-", "? x", "a: b", "a:", ":a", "# x",
+    "a #b", "a#b", "&a", "*a", "!a", "|", ">-", "'", '"', "it's", 'say "so"', "@a", "`a`", "%a",
+    "[a", "a]", "{a: b}", "a, b", "a (b", "a) b", "x for x in xs", "---", "...", "<<", "=", "\\n",
+    " a", "a ", "a  b", "a\tb", "a\nb", "a\n\n  b\n", "\n", " ", "a\u00a0b", "schön ≤ 🛢", "日本語",
+)  # fmt: skip
+_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "all")
+
+_Item = TypeVar("_Item")
+_place = st.just(BUILT_IN)
+
+
+@cache
+def names() -> st.SearchStrategy[str]:
+    """Legal names that stand for nothing else where they are used."""
+    plain = st.from_regex(r"[a-z][a-z0-9_]{0,7}", fullmatch=True)
+    taken = (*FUNCTIONS, *_KEYS)
+    return st.one_of(st.sampled_from(("no", "off", "null", "e9")), plain).filter(
+        lambda name: is_identifier(name) and name not in taken
+    )
+
+
+@cache
+def texts() -> st.SearchStrategy[str]:
+    """Descriptions with everything in them that a spec may contain."""
+    allowed = st.characters(codec="utf-8").filter(lambda char: not FORBIDDEN.match(char))
+    marks = st.sampled_from(" :-#,[]{}()'\"\\\n?a")
+    words = st.lists(st.sampled_from(("padded", "rows:", "(of", "a)", "#1")), max_size=30)
+    return st.one_of(
+        st.sampled_from(("", *LOOK_LIKE_YAML)),
+        st.text(st.one_of(allowed, marks), max_size=30),
+        words.map(" ".join),
+    )
+
+
+def several(
+    items: st.SearchStrategy[_Item], least: int = 0
+) -> st.SearchStrategy[tuple[_Item, ...]]:
+    return st.lists(items, min_size=least, max_size=3).map(tuple)
+
+
+def distinct(least: int = 0) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(names(), min_size=least, max_size=3, unique=True).map(tuple)
+
+
+def named(records: st.SearchStrategy[_Item]) -> st.SearchStrategy[tuple[_Item, ...]]:
+    """Records with distinct names."""
+    return st.lists(records, max_size=2, unique_by=lambda each: each.name).map(tuple)  # type: ignore[attr-defined]  # only for records that have one
+
+
+def integers() -> st.SearchStrategy[Expr]:
+    return integer_expressions(VOCABULARY, 2)
+
+
+def conditions() -> st.SearchStrategy[Expr]:
+    return st.one_of(st.just(TRUE), boolean_expressions(VOCABULARY, 2))
+
+
+def pairs() -> st.SearchStrategy[tuple[tuple[str, Expr], ...]]:
+    return st.dictionaries(names(), expressions(VOCABULARY, 2), max_size=2).map(
+        lambda found: tuple(found.items())
+    )
+
+
+def ranges() -> st.SearchStrategy[Range]:
+    return st.builds(Range, integers(), integers(), _place)
+
+
+def units() -> st.SearchStrategy[Unit]:
+    return st.tuples(*(st.integers(-2, 9) for _ in BASES)).map(Unit)
+
+
+def fields() -> st.SearchStrategy[SourceRef]:
+    return st.builds(SourceRef, distinct(least=1).map(lambda path: ("batch", *path)))
+
+
+def extents() -> st.SearchStrategy[SourceRef]:
+    return st.builds(SourceRef, distinct(least=1), st.none() | st.integers(0, 9999)).filter(
+        lambda source: source.path != ("assumed",)
+    )
+
+
+def named_texts() -> st.SearchStrategy[tuple[NamedText, ...]]:
+    return named(st.builds(NamedText, names(), texts(), _place))
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> Parameter:
+    type_ = draw(st.sampled_from(("int", "bool", "enum", "list")))
+    is_counted = type_ in ("int", "list")
+    values = draw(distinct()) if type_ == "enum" else ()
+    default = {"int": integers, "bool": conditions, "enum": integers}.get(type_, _lists)()
+    # A default that is one of the values is loaded as that value; the samples have such ones.
+    usable = default.filter(lambda expr: not isinstance(expr, Name) or expr.name not in values)
+    return Parameter(
+        name=draw(names()),
+        type=type_,
+        unit=draw(units()) if is_counted else NO_UNIT,
+        range=draw(ranges()) if is_counted else None,
+        values=values,
+        when=draw(conditions()),
+        default=draw(st.none() | usable),
+        per_worker=draw(st.booleans()),
+        varies=draw(st.none() | names()) if type_ == "int" else None,
+        doc=draw(texts()),
+        place=BUILT_IN,
+    )
+
+
+def _lists() -> st.SearchStrategy[Expr]:
+    return list_expressions(VOCABULARY, 2)
+
+
+@st.composite
+def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
+    assigned = [axis.name for axis in axes if draw(st.booleans())]
+    collective = st.builds(Collective, names(), names(), _place)
+    return Transform(
+        name=draw(names()),
+        when=draw(conditions()),
+        arguments=draw(distinct()),
+        let=draw(pairs()),
+        assigns=tuple((axis, draw(integers())) for axis in assigned),
+        collective=draw(st.none() | collective),
+        doc=draw(texts()),
+        place=BUILT_IN,
+        in_batch=draw(st.booleans()),
+    )
+
+
+@st.composite
+def slots(draw: st.DrawFn) -> Slot:
+    dtypes = st.sampled_from(get_args(Dtype))
+    source = draw(st.none() | fields())
+    return Slot(
+        name=draw(names()),
+        shape=draw(several(integers())),
+        dtype=draw(dtypes),
+        host_dtype=draw(dtypes),
+        device=draw(st.sampled_from(("compute", "host"))),
+        source=source,
+        compute=draw(expressions(VOCABULARY, 2)) if source is None else None,
+        values=draw(st.none() | ranges()),
+        accepts=draw(several(dtypes)) if source is not None else (),
+        optional=source is not None and draw(st.booleans()),
+        modes=draw(distinct()),
+        when=draw(conditions()),
+        refuse_on_overflow=draw(st.booleans()),
+        doc=draw(texts()),
+        place=BUILT_IN,
+    )
+
+
+def readers() -> st.SearchStrategy[Reader]:
+    nothing = st.none()
+    reads = st.one_of(
+        st.builds(Read, names(), st.just("live"), nothing, nothing, _place),
+        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place),
+        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place),
+    )
+    unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
+    return st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
+
+
+@st.composite
+def modes(draw: st.DrawFn) -> Mode:
+    live = st.builds(
+        LiveVariable, names(), ranges(), several(extents()), st.none() | names(), texts(), _place
+    )
+    return Mode(
+        name=draw(names()),
+        when=draw(conditions()),
+        families=draw(distinct()),
+        category=draw(names()),
+        live=draw(named(live)),
+        where=draw(several(boolean_expressions(VOCABULARY, 2))),
+        axes=draw(pairs()),
+        pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
+        peers=draw(distinct()),
+        doc=draw(texts()),
+        place=BUILT_IN,
+    )
+
+
+@st.composite
+def steps(draw: st.DrawFn, depth: int = 2) -> Step:
+    action = draw(st.sampled_from(("load", "call", "slice", "group")[: 4 if depth else 3]))
+    is_call, is_group = action == "call", action == "group"
+    within = several(st.builds(Within, names(), conditions(), _place))
+    gives = {"call": st.none() | names(), "slice": names()}.get(action, st.none())
+    return Step(
+        name=draw(names()) if is_call else "" if is_group else action,
+        action=action,
+        when=draw(conditions()),
+        modes=draw(distinct()),
+        rows=draw(st.sampled_from(("any", "some", "none"))),
+        takes=draw(distinct()) if action in ("call", "slice") else (),
+        gives=draw(gives),
+        within=draw(within) if is_call or is_group else (),
+        readers=draw(distinct()) if is_call else (),
+        steps=draw(several(steps(depth - 1))) if is_group else (),
+        doc="" if is_group else draw(texts()),
+        place=BUILT_IN,
+    )
+
+
+@st.composite
+def runners(draw: st.DrawFn) -> Runner:
+    slack = st.dictionaries(names(), texts(), max_size=2)
+    return Runner(
+        name=draw(names()),
+        workers=draw(distinct()),
+        modes=draw(distinct()),
+        slots=draw(distinct()),
+        facts=draw(named_texts()),
+        contexts=draw(named_texts()),
+        values=draw(named_texts()),
+        steps=draw(several(steps())),
+        warm_up=draw(st.none() | st.builds(WarmUp, names(), distinct(), _place)),
+        slack=tuple(draw(slack).items()),
+        doc=draw(texts()),
+        place=BUILT_IN,
+    )
+
+
+@st.composite
+def audits(draw: st.DrawFn, served: tuple[Runner, ...], targets: tuple[str, ...]) -> Audit:
+    """An audit of some of the runners; its formulas stand for one worker or for each in turn."""
+    found: list[StatedFormula] = []
+    for runner in served:
+        formula, target = draw(integers()), draw(st.sampled_from(targets))
+        verdicts = st.dictionaries(
+            st.one_of(names(), st.just(OTHERWISE)), st.sampled_from(VERDICTS), max_size=2
+        )
+        expect = tuple(draw(verdicts).items())
+        for worker in runner.workers[draw(st.integers(0, 1)) :]:
+            found.append(StatedFormula(runner.name, worker, target, formula, expect, BUILT_IN))
+    return Audit(draw(names()), draw(texts()), draw(pairs()), tuple(found), draw(texts()), BUILT_IN)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """A spec in which every record of the model may occur."""
+    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place)))
+    buffers, served = draw(named(slots())), draw(named(runners()))
+    targets = tuple(each.name for each in (*axes, *buffers)) or ("tokens",)
+    constraint = st.builds(
+        Constraint, boolean_expressions(VOCABULARY, 2), conditions(), texts(), _place
+    )
+    definition = st.builds(
+        Definition,
+        names(),
+        expressions(VOCABULARY, 2),
+        st.none() | units(),
+        conditions(),
+        texts(),
+        _place,
+    )
+    return Spec(
+        engine=draw(names()),
+        doc=draw(texts()),
+        digest="",
+        rank_count=draw(st.none() | integers()),
+        axes=axes,
+        workers=draw(named(st.builds(Worker, names(), conditions(), texts(), _place))),
+        families=draw(named_texts()),
+        parameters=draw(named(parameters())),
+        constraints=draw(several(constraint)),
+        definitions=draw(named(definition)),
+        transforms=draw(named(transforms(axes))),
+        slots=buffers,
+        carried=draw(named(st.builds(Carried, names(), fields(), texts(), _place))),
+        readers=draw(named(readers())),
+        modes=draw(named(modes())),
+        runners=served,
+        audits=draw(named(audits(served, targets))),
+        place=BUILT_IN,
+    )
