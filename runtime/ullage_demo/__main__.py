@@ -11,7 +11,7 @@ from ullage_demo.report import make_console, show
 from ullage_demo.scenarios import SCENARIOS, build_demo, refuse_oversized
 from ullage_demo.workload import FEWEST_REQUESTS, request_count
 
-THREADS = 2
+THREADS = 1
 """Tensors this small gain nothing from more, and lose much."""
 
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     console = make_console()
     torch.set_num_threads(THREADS)
-    demo = build_demo(options.requests)
+    demo = build_demo(options.requests, debug=options.debug)
     outcomes = []
     for name in [options.mode] if options.mode else SCENARIOS:
         with console.status(f"serving {name}"):
@@ -40,6 +40,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=request_count,
         default=24,
         help=f"requests of the plain scenario, at least {FEWEST_REQUESTS} (default 24)",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="poison buffers before each load, and compare each step with an unpadded one",
     )
     return parser.parse_args(arguments)
 

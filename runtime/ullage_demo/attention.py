@@ -14,7 +14,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
 from ullage_demo.paged_kv import KVPool, RequestTable
-from ullage_demo.seam import RAGGED, Batch, Mode, present
+from ullage_demo.seam import RAGGED, Batch, present
+from ullage_generated.sglang import Mode
 
 PAGED_ATTENTION = "ullage_paged"
 
@@ -40,32 +41,32 @@ class AttentionPlan:
 
 
 def plan_attention(
-    mode: Mode, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None = None
+    batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None = None
 ) -> AttentionPlan:
     """The plan for one padded batch.
 
     `tree`: for draft and verify steps, which of the request's draft slots, those that follow
     its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Raises PaddingError.
     """
-    request_rows, lengths = _rows_of_tokens(mode, batch)
+    request_rows, lengths = _rows_of_tokens(batch)
     drafted = 0 if tree is None else tree.shape[1]
     keys = int(present(batch.seq_lens_cpu, "seq_lens_cpu").max()) + drafted
     key = torch.arange(keys)
     visible = key < lengths[:, None]
     if tree is not None:
         visible[: tree.shape[0]] |= _see_drafts(tree, lengths[: tree.shape[0]], key)
-    elif mode not in SEES_WHOLE_SEQUENCE:
+    elif batch.mode not in SEES_WHOLE_SEQUENCE:
         visible &= key <= present(batch.positions, "positions")[:, None]
     if not bool(visible.any(dim=1).all()):
         # The CPU would answer with zeros. Kernels that split keys among blocks do not.
         raise PaddingError(
-            f"A token of {mode.name} sees no key; a padded length must be 1 or more."
+            f"A token of {batch.mode.name} sees no key; a padded length must be 1 or more."
         )
     return AttentionPlan(
         pool=pool,
         slots=table.req_to_token[request_rows, :keys],
         visible=visible,
-        out_cache_loc=None if mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc,
+        out_cache_loc=None if batch.mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc,
     )
 
 
@@ -76,14 +77,14 @@ def _see_drafts(tree: Tensor, lengths: Tensor, key: Tensor) -> Tensor:
     return inside & tree.gather(1, column.clamp(0, tree.shape[1] - 1))
 
 
-def _rows_of_tokens(mode: Mode, batch: Batch) -> tuple[Tensor, Tensor]:
+def _rows_of_tokens(batch: Batch) -> tuple[Tensor, Tensor]:
     """For each padded token, its row of the request table and its sequence's length.
 
-    Padded tokens belong to the padded requests, a width each. A ragged batch may have more of
-    them than that; the rest reads what padding reads, slot 0.
+    Padded tokens belong to the padded requests, a width each. Where there are more of them than
+    that, the rest reads what padding reads, slot 0.
     """
-    live = _tokens_per_request(mode, batch)
-    width = 1 if mode in RAGGED or not batch.live_tokens else int(live[0])
+    live = _tokens_per_request(batch)
+    width = 1 if batch.mode in RAGGED or not batch.live_tokens else int(live[0])
     padded = torch.full((batch.requests - live.shape[0],), width, dtype=torch.int64)
     owners = torch.repeat_interleave(torch.cat([live, padded]))[: batch.tokens]
     request_rows = torch.zeros(batch.tokens, dtype=torch.int64)
@@ -93,10 +94,10 @@ def _rows_of_tokens(mode: Mode, batch: Batch) -> tuple[Tensor, Tensor]:
     return request_rows, lengths
 
 
-def _tokens_per_request(mode: Mode, batch: Batch) -> Tensor:
+def _tokens_per_request(batch: Batch) -> Tensor:
     """Tokens of each live request, int64. A dummy request of an idle rank has none."""
     requests = batch.live_requests if batch.live_tokens else 0
-    if mode in RAGGED:
+    if batch.mode in RAGGED:
         return present(batch.extend_seq_lens, "extend_seq_lens")[:requests].to(torch.int64)
     width = batch.live_tokens // requests if requests else 0
     return torch.full((requests,), width, dtype=torch.int64)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ullage_demo.paged_kv import RequestTable
-from ullage_demo.seam import EXTEND_FAMILY, LiveBatch, Mode
+from ullage_generated.sglang import LiveBatch, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def window_batch(
     lengths = integers(window.stop for window in windows)
     prefills = windows[: len(windows) - decodes]
     mixed = mode is Mode.MIXED
-    extend = mode in EXTEND_FAMILY
+    extend = "extend" in mode.families
     return LiveBatch(
         mode=mode,
         batch_size=len(windows),

@@ -14,10 +14,10 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.engine import Worker
 from ullage_demo.model import MASK_TOKEN
 from ullage_demo.schedule import Request
-from ullage_demo.seam import Mode
+from ullage_demo.worker import Worker
+from ullage_generated.sglang import Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from ullage_demo.schedule import Request
-from ullage_demo.seam import Mode
+from ullage_generated.sglang import Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,21 +20,21 @@ import torch
 import torch.distributed as dist
 
 from ullage_demo.checks import Check, Reference, equals_generate, saw_modes
-from ullage_demo.engine import Worker, build_pool
-from ullage_demo.measuring import MeasuredRunner
-from ullage_demo.model import build_reference, build_target, route_through_pool
-from ullage_demo.paged_kv import RequestTable
+from ullage_demo.model import build_reference, build_target
 from ullage_demo.plain import run_step
 from ullage_demo.report import Outcome, make_console, rows_of, show
-from ullage_demo.runners import Role, build_runner
+from ullage_demo.runners import Role, Runner
 from ullage_demo.schedule import Request, Scheduler, Step
-from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes
 from ullage_demo.tensor_parallel import shard_feed_forward
+from ullage_demo.worker import Worker, target_worker
 from ullage_demo.workload import FEWEST_REQUESTS, make_requests, request_count
+from ullage_generated.sglang import Mode
 from ullage_runtime.ranks import DistributedRanks, Ranks
 
 RANKS = 2
+ALIGNMENT = 2
+"""Tensor-parallel ranks that each of them would have; token counts are multiples of it."""
 BESIDE_EXTEND: Mapping[Mode, Mode] = {
     Mode.DECODE: Mode.DECODE_BESIDE_EXTEND,
     Mode.IDLE: Mode.IDLE_BESIDE_EXTEND,
@@ -90,7 +90,7 @@ def serve_rank(rank: int, count: int, folder: str) -> Outcome:
 
 
 def rank_outcome(rank: int, count: int) -> Outcome:
-    sizes = Sizes()
+    sizes = Sizes(ranks=RANKS, alignment=ALIGNMENT)
     ranks = DistributedRanks(None, "cpu")
     worker = rank_worker(sizes, ranks)
     requests = rank_requests(rank, count)
@@ -110,16 +110,11 @@ def rank_outcome(rank: int, count: int) -> Outcome:
 
 def rank_worker(sizes: Sizes, ranks: Ranks) -> Worker:
     """This rank's model, with a share of each feed-forward layer and a runner kept in step."""
-    model = route_through_pool(shard_feed_forward(build_target(), ranks.rank, ranks.count))
-    return Worker(
-        model=model,
-        pool=build_pool(model, sizes.pool_slots),
-        table=RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size),
-        runner=MeasuredRunner(build_runner(Role.TARGET, sizes, ranks=ranks)),
-    )
+    model = shard_feed_forward(build_target(), ranks.rank, ranks.count)
+    return target_worker(sizes, model=model, ranks=ranks)
 
 
-def _loads(runner: MeasuredRunner, rounds: int) -> tuple[bool, str]:
+def _loads(runner: Runner, rounds: int) -> tuple[bool, str]:
     loads = sum(statistics.steps for statistics in runner.statistics.values())
     return loads == rounds, f"{loads} loads in {rounds} rounds"
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from ullage_demo.batches import Window, integers, join, window_batch
-from ullage_demo.engine import Worker
 from ullage_demo.schedule import Chunk, RunningSequence
-from ullage_demo.seam import LiveBatch, Mode
 from ullage_demo.sizes import Speculation
 from ullage_demo.tree import DraftTree, TreeGrowth
+from ullage_demo.worker import Worker
+from ullage_generated.sglang import LiveBatch, Mode
 
 
 class EagleDrafter:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ullage_demo.batches import integers
-from ullage_demo.engine import Worker
 from ullage_demo.schedule import Chunk, RunningSequence
-from ullage_demo.seam import LiveBatch, Mode
 from ullage_demo.sizes import Speculation
 from ullage_demo.tree import DraftTree, TreeGrowth
+from ullage_demo.worker import Worker
+from ullage_generated.sglang import LiveBatch, Mode
 
 
 class FrozenKVDrafter:

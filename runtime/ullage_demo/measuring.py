@@ -1,13 +1,13 @@
-"""Counts what passes through a runner: the loads of each mode, their extents and their time."""
+"""What passes through a runner: the loads of each mode, their extents and their time."""
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
-from ullage_demo.seam import Batch, LiveBatch, Mode, Runner
+from ullage_demo.seam import Batch
+from ullage_generated.sglang import Mode
 
 
 @dataclass(slots=True)
@@ -32,23 +32,5 @@ class LoadStatistics:
         self.times.append(seconds)
 
 
-class MeasuredRunner:
-    """A runner that keeps `statistics` about the one it wraps."""
-
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self.statistics: dict[Mode, LoadStatistics] = defaultdict(LoadStatistics)
-
-    @property
-    def max_requests(self) -> int:
-        return self._runner.max_requests
-
-    @property
-    def max_tokens(self) -> int:
-        return self._runner.max_tokens
-
-    def load(self, live: LiveBatch) -> Batch:
-        started = time.perf_counter()
-        batch = self._runner.load(live)
-        self.statistics[live.mode].add(batch, time.perf_counter() - started)
-        return batch
+Statistics = defaultdict[Mode, LoadStatistics]
+"""Statistics of every mode that was loaded."""

@@ -10,6 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from ullage_demo.attention import PAGED_ATTENTION
 
 VOCABULARY = 384
+HIDDEN_SIZE = 64
 MASK_TOKEN = VOCABULARY - 1
 """Stands for what a diffusion block does not know yet; no prompt holds it."""
 
@@ -21,7 +22,7 @@ def build_target(seed: int = 0) -> LlamaForCausalLM:
     """The served model in fp32: grouped-query attention and untied embeddings."""
     config = LlamaConfig(
         vocab_size=VOCABULARY,
-        hidden_size=64,
+        hidden_size=HIDDEN_SIZE,
         intermediate_size=128,
         num_hidden_layers=3,
         num_attention_heads=4,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.engine import Worker
+from ullage_demo.engine import LayerGroup
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.schedule import Chunk, Scheduler, Step
-from ullage_demo.seam import LiveBatch, Mode
+from ullage_demo.worker import Worker
+from ullage_generated.sglang import LiveBatch, Mode
 
 
 def run_step(worker: Worker, step: Step) -> None:
@@ -60,7 +61,7 @@ class SplitPrefill:
         live = chunk_batch(self._worker.table, Step(Mode.SPLIT_PREFILL, step.chunks))
         states: Tensor | None = None
         for group in self._groups:
-            states = self._worker.forward_layers(live, states, group)
+            states = self._worker.forward_layers(live, LayerGroup(group, states))
             self._decode_others()
         if states is not None:
             advance(step.chunks, states)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ullage_demo.checks import Check
-from ullage_demo.measuring import MeasuredRunner
+from ullage_demo.runners import Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Outcome:
         return self.rows[0].scenario
 
 
-def rows_of(scenario: str, model: str, runner: MeasuredRunner) -> tuple[Row, ...]:
+def rows_of(scenario: str, model: str, runner: Runner) -> tuple[Row, ...]:
     """A row for each mode that went through `runner`, in the modes' order."""
     return tuple(
         Row(
@@ -51,8 +51,8 @@ def rows_of(scenario: str, model: str, runner: MeasuredRunner) -> tuple[Row, ...
             steps=statistics.steps,
             requests=statistics.largest_requests,
             tokens=statistics.largest_tokens,
-            max_requests=runner.max_requests,
-            max_tokens=runner.max_tokens,
+            max_requests=runner.capacities.requests,
+            max_tokens=runner.capacities.tokens,
             load_time=statistics.median_time,
         )
         for mode, statistics in sorted(runner.statistics.items())

@@ -1,14 +1,23 @@
-"""The runners of the demo's models: what stands behind the seam is decided here, and only here."""
+"""The generated runners of the demo's models, configured by its sizes and measured."""
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 
-from ullage_demo.pass_through import PassThroughRunner
-from ullage_demo.seam import Runner
-from ullage_demo.sizes import Sizes
-from ullage_runtime.integers import align_up
-from ullage_runtime.ranks import Ranks
+from ullage_demo.measuring import LoadStatistics, Statistics
+from ullage_demo.model import HIDDEN_SIZE, VOCABULARY
+from ullage_demo.sizes import Sizes, Speculation
+from ullage_generated.sglang import (
+    Config,
+    EagerDraftBatch,
+    EagerDraftRunner,
+    EagerTargetBatch,
+    EagerTargetRunner,
+    LiveBatch,
+    SpeculativeAlgorithm,
+)
+from ullage_runtime.ranks import Ranks, SingleRank
 
 
 class Role(Enum):
@@ -18,26 +27,80 @@ class Role(Enum):
     DRAFT = "draft"
 
 
+class TargetRunner(EagerTargetRunner):
+    """The generated runner of the target, which keeps `statistics` of its padded loads."""
+
+    def __init__(self, config: Config, ranks: Ranks, *, debug: bool) -> None:
+        super().__init__(config, ranks, device="cpu", debug=debug)
+        self.statistics = Statistics(LoadStatistics)
+
+    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerTargetBatch:
+        started = time.perf_counter()
+        batch = super().load(live, copy=copy, pad=pad)
+        if pad:
+            self.statistics[live.mode].add(batch, time.perf_counter() - started)
+        return batch
+
+
+class DraftRunner(EagerDraftRunner):
+    """The same of the draft."""
+
+    def __init__(self, config: Config, ranks: Ranks, *, debug: bool) -> None:
+        super().__init__(config, ranks, device="cpu", debug=debug)
+        self.statistics = Statistics(LoadStatistics)
+
+    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+        started = time.perf_counter()
+        batch = super().load(live, copy=copy, pad=pad)
+        if pad:
+            self.statistics[live.mode].add(batch, time.perf_counter() - started)
+        return batch
+
+
+Runner = TargetRunner | DraftRunner
+
+
 def build_runner(
-    role: Role, sizes: Sizes, *, alignment: int = 1, ranks: Ranks | None = None
+    role: Role, sizes: Sizes, *, ranks: Ranks | None = None, debug: bool = False
 ) -> Runner:
-    """The runner of one model: every extent that its modes can reach fits.
+    """The runner of one model. ConfigurationError if the engine could not have these sizes.
 
-    `alignment` pads each batch more than it needs; `ranks` are kept in step by MLP-sync.
+    `ranks` are kept in step by MLP-sync; `debug`: poison, guards and comparisons, see
+    DebugOptions.
     """
-    rows, width, ragged = _extents(role, sizes)
-    requests = align_up(rows, alignment)
-    tokens = max(requests * width, align_up(ragged, alignment))
-    return PassThroughRunner(requests, tokens, alignment=alignment, ranks=ranks)
+    make = TargetRunner if role is Role.TARGET else DraftRunner
+    return make(build_config(sizes), ranks or SingleRank(), debug=debug)
 
 
-def _extents(role: Role, sizes: Sizes) -> tuple[int, int, int]:
-    """Most rows, most tokens a row of the fixed-width modes, most tokens of the ragged ones."""
-    running, speculation = sizes.max_running, sizes.speculation
+def build_config(sizes: Sizes) -> Config:
+    """What the server arguments of an engine of these sizes would resolve to."""
+    speculation = sizes.speculation
+    return Config.of(
+        max_running_requests=sizes.max_running,
+        max_total_tokens_target=sizes.pool_tokens,
+        max_total_tokens_draft=sizes.pool_tokens if speculation else None,
+        context_length=sizes.context,
+        chunked_prefill_size=sizes.chunk,
+        max_prefill_tokens=sizes.chunk,
+        enable_mixed_chunk=sizes.mixes,
+        page_size=sizes.page_size,
+        vocab_size=VOCABULARY,
+        hidden_size=HIDDEN_SIZE,
+        tp_size=sizes.ranks * sizes.alignment,
+        attn_dp_size=sizes.ranks,
+        enable_dp_attention=sizes.ranks * sizes.alignment > 1,
+        enable_pdmux=sizes.splits,
+        speculative_algorithm=_algorithm(speculation),
+        speculative_num_steps=speculation.steps if speculation else None,
+        speculative_eagle_topk=speculation.topk if speculation else None,
+        speculative_num_draft_tokens=speculation.draft_tokens if speculation else None,
+        dllm_block_size=sizes.block,
+    )
+
+
+def _algorithm(speculation: Speculation | None) -> SpeculativeAlgorithm:
     if speculation is None:
-        return running, max(1, sizes.block), sizes.chunk
-    if role is Role.TARGET:
-        return running, speculation.draft_tokens, sizes.chunk
+        return SpeculativeAlgorithm.NONE
     if speculation.frozen_kv:
-        return running * speculation.topk, 1, 0
-    return running, max(speculation.topk, speculation.draft_tokens), sizes.chunk
+        return SpeculativeAlgorithm.FROZEN_KV_MTP
+    return SpeculativeAlgorithm.EAGLE

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from transformers import LlamaForCausalLM
-
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.block_diffusion import BlockDecoder, Denoising, denoise_densely
 from ullage_demo.checks import (
@@ -20,20 +18,19 @@ from ullage_demo.checks import (
     varies,
 )
 from ullage_demo.eagle_draft import EagleDrafter
-from ullage_demo.engine import Worker, build_pool
 from ullage_demo.frozen_kv import FrozenKVDrafter
-from ullage_demo.measuring import MeasuredRunner
-from ullage_demo.model import build_draft, build_reference, build_target, route_through_pool
-from ullage_demo.paged_kv import KVPool, RequestTable
+from ullage_demo.model import build_reference, build_target
+from ullage_demo.paged_kv import RequestTable
 from ullage_demo.plain import SplitPrefill, run_step
 from ullage_demo.report import Outcome, rows_of
-from ullage_demo.runners import Role, build_runner
+from ullage_demo.runners import Role
 from ullage_demo.schedule import Request, Scheduler, Step
-from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder
+from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
-from ullage_runtime.errors import CapacityError
+from ullage_generated.sglang import Mode
+from ullage_runtime.errors import BatchError, CapacityError
 
 DRAFT_NOISE = 0.03
 CHAIN = Speculation(steps=3, topk=1, draft_tokens=4)
@@ -46,27 +43,32 @@ DENOISING = Denoising(block=8, reveals=2)
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What all scenarios share. `requests`: how many the plain one serves; others serve fewer."""
+    """What all scenarios share.
+
+    `requests`: how many the plain one serves; others serve fewer. `alignment` pads each batch;
+    `debug`: of the runners.
+    """
 
     reference: Reference
     requests: int = 24
     alignment: int = 1
+    debug: bool = False
 
     @property
     def fewer(self) -> int:
         return max(4, self.requests // 2)
 
 
-def build_demo(requests: int = 24, *, alignment: int = 1) -> Demo:
-    return Demo(Reference(build_reference(build_target())), requests, alignment)
+def build_demo(requests: int = 24, *, debug: bool = False) -> Demo:
+    return Demo(Reference(build_reference(build_target())), requests, debug=debug)
 
 
 def plain(demo: Demo) -> Outcome:
     """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
-    sizes = Sizes()
+    sizes = Sizes(mixes=True, alignment=demo.alignment)
     requests = make_requests(demo.requests, seed=5, pause_before_last=30 + 3 * demo.requests)
-    worker = target_worker(sizes, demo.alignment)
-    scheduler = _scheduler(requests, worker.table, sizes, mixes=True)
+    worker = target_worker(sizes, debug=demo.debug)
+    scheduler = _scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(lambda step: run_step(worker, step))
     return Outcome(
         rows=rows_of("plain", Role.TARGET.value, worker.runner),
@@ -81,10 +83,13 @@ def plain(demo: Demo) -> Outcome:
 
 
 def split(demo: Demo) -> Outcome:
-    """Prefill a layer at a time, with decode steps in between."""
-    sizes = Sizes()
+    """Prefill a layer at a time, with decode steps in between.
+
+    PD-multiplexing serves batches in place, which is why none is padded here.
+    """
+    sizes = Sizes(splits=True)
     requests = make_requests(demo.fewer, seed=7)
-    worker = target_worker(sizes, demo.alignment)
+    worker = target_worker(sizes, debug=demo.debug)
     scheduler = _scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
     return Outcome(
@@ -113,9 +118,14 @@ def frozen(demo: Demo) -> Outcome:
 
 def diffusion(demo: Demo) -> Outcome:
     """Blocks of masks, revealed step by step."""
-    sizes = Sizes(block=DENOISING.block, page_size=DENOISING.block, max_running=4)
+    sizes = Sizes(
+        block=DENOISING.block,
+        page_size=DENOISING.block,
+        max_running=4,
+        alignment=demo.alignment,
+    )
     requests = make_requests(demo.fewer, seed=9)
-    worker = target_worker(sizes, demo.alignment)
+    worker = target_worker(sizes, debug=demo.debug)
     outputs = BlockDecoder(worker, DENOISING, sizes.max_running).serve(requests)
     expected = [denoise_densely(demo.reference.model, request, DENOISING) for request in requests]
     return Outcome(
@@ -137,49 +147,17 @@ SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
 }
 
 
-def target_worker(sizes: Sizes, alignment: int = 1) -> Worker:
-    """A fresh target with an empty pool and table."""
-    table = RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size)
-    return _worker(Role.TARGET, sizes, build_target(), table, None, alignment)
-
-
-def draft_worker(target: Worker, sizes: Sizes, noise: float, alignment: int = 1) -> Worker:
-    """A draft beside `target`: the same table, and the same pool if its KV is frozen."""
-    shares = sizes.speculation is not None and sizes.speculation.frozen_kv
-    model = build_draft(build_target(), noise=noise)
-    pool = target.pool if shares else None
-    return _worker(Role.DRAFT, sizes, model, target.table, pool, alignment)
-
-
-def _worker(
-    role: Role,
-    sizes: Sizes,
-    model: LlamaForCausalLM,
-    table: RequestTable,
-    pool: KVPool | None,
-    alignment: int,
-) -> Worker:
-    return Worker(
-        model=route_through_pool(model),
-        pool=pool or build_pool(model, sizes.pool_slots),
-        table=table,
-        runner=MeasuredRunner(build_runner(role, sizes, alignment=alignment)),
-    )
-
-
-def _scheduler(
-    requests: Sequence[Request], table: RequestTable, sizes: Sizes, *, mixes: bool = False
-) -> Scheduler:
+def _scheduler(requests: Sequence[Request], table: RequestTable, sizes: Sizes) -> Scheduler:
     return Scheduler(
-        requests, table, sizes.max_running, sizes.chunk, window=sizes.window, mixes=mixes
+        requests, table, sizes.max_running, sizes.chunk, window=sizes.window, mixes=sizes.mixes
     )
 
 
 def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
-    sizes = Sizes(speculation=speculation, max_running=6)
+    sizes = Sizes(speculation=speculation, max_running=6, alignment=demo.alignment)
     requests = make_requests(demo.fewer, seed=6)
-    target = target_worker(sizes, demo.alignment)
-    draft = draft_worker(target, sizes, DRAFT_NOISE, demo.alignment)
+    target = target_worker(sizes, debug=demo.debug)
+    draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
     drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft, speculation)
     decoder = SpeculativeDecoder(target, drafter, speculation)
     outputs = _scheduler(requests, target.table, sizes).serve(decoder.run_step)
@@ -228,13 +206,13 @@ def damage_page(worker: Worker, page: int) -> None:
 
 
 def refuse_oversized() -> tuple[Check, str]:
-    """Load one request more than the buffers hold; the check, and what the user sees."""
+    """Serve one request more than the engine is configured for; the check, and what a user sees."""
     worker = target_worker(Sizes())
-    rows = worker.runner.max_requests + 1
+    rows = worker.runner.config.max_running_requests + 1
     live = window_batch(Mode.DECODE, worker.table, [Window(0, 5, (7,)) for _ in range(rows)])
     claim = "an oversized batch is refused"
     try:
-        worker.runner.load(live)
-    except CapacityError as error:
+        worker.forward(live)
+    except (BatchError, CapacityError) as error:
         return Check(claim, True, f"{rows} requests raise {type(error).__name__}"), str(error)
-    return Check(claim, False, f"{rows} requests were loaded"), ""
+    return Check(claim, False, f"{rows} requests were served"), ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ullage_demo.paged_kv import RequestTable
-from ullage_demo.seam import Mode
+from ullage_generated.sglang import Mode
 
 
 @dataclass(frozen=True, slots=True)

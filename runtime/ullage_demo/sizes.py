@@ -25,7 +25,12 @@ class Speculation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Requests and tokens of one engine. `block`: tokens of a diffusion block, 0 for none."""
+    """Requests and tokens of one engine, and how it serves them.
+
+    `mixes`: decodes join the chunks of prompts; `splits`: prompts run layer by layer beside
+    decodes; `block`: tokens of a diffusion block, 0 for none. `ranks`: data-parallel ranks, each
+    padded to multiples of `alignment`, its own tensor-parallel ranks.
+    """
 
     max_running: int = 8
     chunk: int = 64
@@ -33,6 +38,10 @@ class Sizes:
     page_size: int = 8
     speculation: Speculation | None = None
     block: int = 0
+    mixes: bool = False
+    splits: bool = False
+    ranks: int = 1
+    alignment: int = 1
 
     @property
     def window(self) -> int:

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ullage_demo.batches import integers, join, small_integers
-from ullage_demo.engine import Worker
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.plain import run_step
 from ullage_demo.schedule import Chunk, RunningSequence, Step
-from ullage_demo.seam import LiveBatch, Mode
 from ullage_demo.sizes import Speculation
 from ullage_demo.tree import Accepted, DraftTree
+from ullage_demo.worker import Worker
+from ullage_generated.sglang import LiveBatch, Mode
 
 
 class Drafter(Protocol):

@@ -13,11 +13,12 @@ from ullage_demo.block_diffusion import (
     reveal,
 )
 from ullage_demo.model import MASK_TOKEN, VOCABULARY
-from ullage_demo.scenarios import Demo, target_worker
+from ullage_demo.scenarios import Demo
 from ullage_demo.schedule import Request
-from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes
+from ullage_demo.worker import target_worker
 from ullage_demo.workload import make_requests
+from ullage_generated.sglang import Mode
 
 REQUESTS = make_requests(4, seed=31, prompt=(3, 21), new_tokens=(5, 20))
 
@@ -54,7 +55,7 @@ def test_paged_blocks_equal_the_dense_schedule(
     demo: Demo, block: int, reveals: int, alignment: int
 ) -> None:
     denoising = Denoising(block, reveals)
-    worker = target_worker(Sizes(block=block, page_size=block, max_running=3), alignment)
+    worker = target_worker(Sizes(block=block, page_size=block, max_running=3, alignment=alignment))
     outputs = BlockDecoder(worker, denoising, 3).serve(REQUESTS)
     assert outputs == [denoise_densely(demo.reference.model, each, denoising) for each in REQUESTS]
     assert set(worker.runner.statistics) == {Mode.DLLM_EXTEND}

@@ -4,6 +4,7 @@ import pytest
 
 from ullage_demo.checks import equals_generate
 from ullage_demo.data_parallel import (
+    ALIGNMENT,
     RANKS,
     beside_others,
     main,
@@ -12,10 +13,11 @@ from ullage_demo.data_parallel import (
     serve_on_all_ranks,
     went_beside_extends,
 )
-from ullage_demo.scenarios import Demo, target_worker
+from ullage_demo.scenarios import Demo
 from ullage_demo.schedule import Scheduler, Step
-from ullage_demo.seam import Mode
 from ullage_demo.sizes import Sizes
+from ullage_demo.worker import target_worker
+from ullage_generated.sglang import Mode
 from ullage_runtime.ranks import RecordedRanks, SingleRank
 
 
@@ -47,12 +49,30 @@ def test_rounds_of_one_rank_serve_like_a_scheduler(demo: Demo) -> None:
 
 
 def test_a_rank_without_work_stays_until_nobody_has_any() -> None:
-    sizes = Sizes()
-    worker = target_worker(sizes)
+    sizes = Sizes(ranks=2, alignment=2)
+    warm_up, busy_extends, loads_extend = [(8,)], [(1, 1)], [(30,)]
+    busy_decodes, loads_decode, nobody = [(1, 0)], [(4,)], [(0, 0)]
+    ranks = RecordedRanks(
+        1,
+        rounds=[warm_up, busy_extends, loads_extend, busy_decodes, loads_decode, nobody],
+        count=2,
+    )
+    worker = target_worker(sizes, ranks=ranks)
     scheduler = Scheduler([], worker.table, sizes.max_running, sizes.chunk)
-    ranks = RecordedRanks(1, rounds=[[(1, 1)], [(1, 0)], [(0, 0)]], count=2)
     assert serve_in_rounds(worker, scheduler, ranks) == 2
-    assert set(worker.runner.statistics) == {Mode.IDLE_BESIDE_EXTEND, Mode.IDLE}
+    beside, idle = Mode.IDLE_BESIDE_EXTEND, Mode.IDLE
+    assert {
+        mode: (each.largest_requests, each.largest_tokens)
+        for mode, each in worker.runner.statistics.items()
+    } == {beside: (1, 30), idle: (4, 4)}
+    assert [name for name, _ in ranks.entered] == [
+        "mlp_sync_rows",
+        "round",
+        "mlp_sync_tokens",
+        "round",
+        "mlp_sync_rows",
+        "round",
+    ]
 
 
 @pytest.mark.slow
@@ -62,6 +82,7 @@ def test_two_processes_serve_in_step() -> None:
     assert went_beside_extends(outcomes).passed
     rounds = {sum(row.steps for row in outcome.rows) for outcome in outcomes}
     assert len(rounds) == 1
+    assert all(row.tokens % ALIGNMENT == 0 for outcome in outcomes for row in outcome.rows)
 
 
 @pytest.mark.slow

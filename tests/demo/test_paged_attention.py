@@ -5,16 +5,15 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from ullage_demo.attention import PAGED_ATTENTION, PaddingError
+from ullage_demo.attention import PAGED_ATTENTION, PaddingError, plan_attention
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.engine import Worker
-from ullage_demo.measuring import MeasuredRunner
 from ullage_demo.model import build_draft, build_reference, build_target, route_through_pool
-from ullage_demo.pass_through import PaddedBatch, PassThroughRunner
-from ullage_demo.scenarios import Demo, damage_page, notices_a_corrupted_page, target_worker
-from ullage_demo.seam import LiveBatch, Mode
+from ullage_demo.scenarios import Demo, damage_page, notices_a_corrupted_page
+from ullage_demo.seam import present
 from ullage_demo.sizes import Sizes
+from ullage_demo.worker import Worker, target_worker
 from ullage_demo.workload import make_requests
+from ullage_generated.sglang import Mode
 
 PROMPTS = [request.prompt for request in make_requests(3, seed=21, prompt=(5, 19))]
 
@@ -36,7 +35,7 @@ def extend(worker: Worker, windows: list[Window]) -> tuple[Tensor, ...]:
 
 @pytest.mark.parametrize("alignment", [1, 3])
 def test_paged_attention_equals_dense_attention(demo: Demo, alignment: int) -> None:
-    worker = target_worker(Sizes(), alignment)
+    worker = target_worker(Sizes(alignment=alignment))
     windows = [Window(row, 0, p) for row, p in zip(admit(worker), PROMPTS, strict=True)]
     for prompt, logits in zip(PROMPTS, extend(worker, windows), strict=True):
         torch.testing.assert_close(logits, dense(demo.reference.model, prompt))
@@ -44,7 +43,7 @@ def test_paged_attention_equals_dense_attention(demo: Demo, alignment: int) -> N
 
 @pytest.mark.parametrize("alignment", [1, 3])
 def test_a_prompt_in_chunks_equals_the_prompt_at_once(demo: Demo, alignment: int) -> None:
-    worker = target_worker(Sizes(), alignment)
+    worker = target_worker(Sizes(alignment=alignment))
     rows = admit(worker)
     cuts = [2, 4, 3]
     first = [Window(row, 0, p[:n]) for row, p, n in zip(rows, PROMPTS, cuts, strict=True)]
@@ -62,7 +61,7 @@ def test_sequences_lie_scattered_in_the_pool() -> None:
 
 
 def test_what_the_padding_slot_holds_reaches_no_live_row(demo: Demo) -> None:
-    worker = target_worker(Sizes(), 3)
+    worker = target_worker(Sizes(alignment=3))
     for stored in (*worker.pool.keys, *worker.pool.values):
         stored[0] = 1e4
     windows = [Window(row, 0, p) for row, p in zip(admit(worker), PROMPTS, strict=True)]
@@ -84,28 +83,14 @@ def test_damage_stays_within_its_page() -> None:
     assert changed == list(range(2 * size, 3 * size))
 
 
-class ZeroLengthPadding:
-    """Fills padded lengths with 0, as an engine that never pads would."""
-
-    max_requests = 12
-    max_tokens = 96
-
-    def __init__(self) -> None:
-        self._runner = PassThroughRunner(self.max_requests, self.max_tokens, alignment=4)
-
-    def load(self, live: LiveBatch) -> PaddedBatch:
-        batch = self._runner.load(live)
-        assert batch.seq_lens is not None
-        batch.seq_lens[batch.live_requests :] = 0
-        return batch
-
-
 def test_a_padded_length_of_zero_is_refused() -> None:
-    whole = target_worker(Sizes())
-    worker = Worker(whole.model, whole.pool, whole.table, MeasuredRunner(ZeroLengthPadding()))
+    worker = target_worker(Sizes(alignment=4))
     live = window_batch(Mode.DECODE, worker.table, [Window(admit(worker)[0], 0, (9,))])
+    batch = worker.runner.load(live)
+    plan_attention(batch, worker.pool, worker.table)
+    present(batch.seq_lens, "seq_lens")[batch.live_requests :] = 0
     with pytest.raises(PaddingError, match="padded length must be 1 or more"):
-        worker.forward(live)
+        plan_attention(batch, worker.pool, worker.table)
 
 
 def test_routing_the_served_model_leaves_the_reference_alone() -> None:

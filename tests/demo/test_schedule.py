@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.plain import advance
 from ullage_demo.schedule import Request, Scheduler, Step
-from ullage_demo.seam import Mode
 from ullage_demo.workload import make_requests
+from ullage_generated.sglang import Mode
 
 MAX_RUNNING = 3
 BUDGET = 16

@@ -8,11 +8,12 @@ from ullage_demo.checks import accepts_some, equals_generate
 from ullage_demo.eagle_draft import EagleDrafter
 from ullage_demo.frozen_kv import FrozenKVDrafter, expanded_batch
 from ullage_demo.paged_kv import KVPool
-from ullage_demo.scenarios import CHAIN, FROZEN, TREE, Demo, draft_worker, target_worker
+from ullage_demo.scenarios import CHAIN, FROZEN, TREE, Demo
 from ullage_demo.schedule import Request, RunningSequence, Scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder, verify_batch
 from ullage_demo.tree import ROOT, DraftTree
+from ullage_demo.worker import draft_worker, target_worker
 from ullage_demo.workload import make_requests
 
 WHOLE_TREE = Speculation(steps=2, topk=3, draft_tokens=13)

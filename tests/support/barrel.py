@@ -10,7 +10,7 @@ engine: barrel
 doc: 'A store''s \\\\"barrel\\": one axis, no draft.'
 
 axes:
-  rows: {doc: 'rows × columns, said \"\"\"plainly\"\"\"'}
+  rows: {doc: 'rows \u00d7 columns, said \"\"\"plainly\"\"\"'}
 
 workers:
   main: {doc: the only process}
@@ -19,6 +19,7 @@ families:
   serving: what users wait for
 
 parameters:
+  ranks: {type: int, range: [1, 8], default: 1, doc: how many processes}
   input: {type: int, range: [1, 64], default: 12, doc: most rows of a batch}
   buckets:
     {type: list, range: [1, 128], default: [4, 8, 2 * input], doc: row counts to pad to}
@@ -28,7 +29,6 @@ parameters:
   depth: {type: int, range: [1, 8], when: deep, varies: depths, default: 2, doc: present depth}
   validate: {type: enum, values: [never, none, always], default: none, doc: when to look}
   deep: {type: bool, default: false, doc: more than one layer}
-  ranks: {type: int, range: [1, 8], default: 1, doc: how many processes}
   pages: {type: int, range: [1, 512], default: 96, doc: pages of the pool}
   page: {type: int, range: [1, 16], default: 4, doc: elements of a page}
 
@@ -53,16 +53,15 @@ transforms:
   doubled:
     doc: each row comes twice
     in_batch: true
-    when: deep
     rows: rows * 2
   agree:
-    doc: every rank takes the largest count, and leaves room for what all of them add
+    doc: every rank makes room for the largest count
     when: ranks > 1
     collective: {op: all_gather, group: world}
     let:
       largest: max_ranks(rows)
-      shared: sum_ranks(min(largest, 4))
-    rows: largest + shared * 0
+      unused: rows + 1
+    rows: largest
   pad: {rows: "next_in(rows, buckets)"}
 """
 
@@ -115,7 +114,7 @@ live:
   where:
     - sum_requests(length) <= 4 * input
 axes: {rows: rows}
-pipeline: [doubled, agree, pad]
+pipeline: [agree, pad]
 """
 
 _REST = """\
@@ -137,6 +136,18 @@ live:
     - sum_requests(size) <= pages * page
 axes: {rows: rows * layers + extra_rows}
 pipeline: []
+"""
+
+_TWIN = """\
+mode: twin
+doc: every row has a twin
+when: deep
+family: serving
+live:
+  rows: {range: [1, input], seen_in: batch.size}
+  length: {per: rows, range: [1, 8], seen_in: batch.lengths, doc: cells of a row}
+axes: {rows: rows}
+pipeline: [doubled, pad]
 """
 
 _RUNNER = """\
@@ -166,5 +177,6 @@ BARREL: Mapping[str, str] = {
     "modes/serve.yaml": _SERVE,
     "modes/rest.yaml": _REST,
     "modes/fill.yaml": _FILL,
+    "modes/twin.yaml": _TWIN,
     "runners/plain.yaml": _RUNNER,
 }

@@ -13,6 +13,7 @@ from ullage.bound.eliminate import Eliminator
 from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import (
     Constraint,
+    Coupling,
     Definition,
     Domain,
     Live,
@@ -128,7 +129,7 @@ def mode(
         name,
         read(when),
         variables,
-        tuple(read(each) for each in where),
+        tuple(Coupling(read(each)) for each in where),
         read_extents,
         (),
         BUILT_IN,

@@ -6,6 +6,7 @@ run on ranks one after another, collectives on all ranks at once.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from ullage.expr.evaluate import (
     evaluate_integer,
 )
 from ullage.expr.tree import Expr, Name, Over, walk
+from ullage.expr.tree import transform as rewritten
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
 
@@ -244,13 +246,11 @@ class Simulation:
 
     def over_requests(self, node: Expr, environment: Environment, batch: Batch) -> int:
         """The value of an expression with sums over the requests of a batch."""
+        outside, sums = _sums_apart(node)
         values = dict(environment.values)
-        replaced: dict[Expr, Expr] = {}
-        for place, part in enumerate(each for each in walk(node) if isinstance(each, Over)):
-            name = f"sum {place}"
-            replaced[part] = Name(name)
-            values[name] = self._sum(part.operand, environment, batch)
-        return int(evaluate(_with_parts(node, replaced), replace(environment, values=values)))  # type: ignore[arg-type]  # no list
+        for name, operand in sums:
+            values[name] = self._sum(operand, environment, batch)
+        return int(evaluate(outside, replace(environment, values=values)))  # type: ignore[arg-type]  # no list
 
     def _sum(self, operand: Expr, environment: Environment, batch: Batch) -> int:
         counted = {
@@ -309,11 +309,20 @@ class Simulation:
             return
         count = self.resolved.spec.rank_count
         ranks = 1 if count is None else evaluate_integer(count, self.values)
-        names = {mode.name, *mode.peers}
-        modes = [each for each in self.resolved.spec.modes if each.name in names]
-        starts = [self._start(batch) for each in modes for batch in self.batches(each)]
-        distinct = {(rank.batch.mode.name, *rank.axes.values()): rank for rank in starts}
+        starts = [self._start(each) for peer in self._peers(mode) for each in self.batches(peer)]
+        distinct = {
+            (rank.batch.mode.name, *rank.axes.values(), repr(rank.batch.serving)): rank
+            for rank in starts
+        }
         yield from itertools.combinations_with_replacement(distinct.values(), ranks - 1)
+
+    def _peers(self, mode: Mode) -> list[Mode]:
+        """The modes that another rank may be in: its own, those it names and those that name it."""
+        return [
+            each
+            for each in self.resolved.spec.modes
+            if each.name in (mode.name, *mode.peers) or mode.name in each.peers
+        ]
 
     def _transform(self, entry: PipelineEntry) -> Transform:
         return next(each for each in self.resolved.spec.transforms if each.name == entry.transform)
@@ -334,16 +343,16 @@ class Simulation:
             if self._applies(entry):
                 if self._transform(entry).collective:
                     return rank
-                (rank,) = self._step([rank], rank.done)
+                (rank,) = self._step([rank])
             else:
                 rank = replace(rank, done=rank.done + 1)
         return rank
 
     def _together(self, ranks: list[Rank]) -> list[Rank]:
         assert all(rank.done < len(rank.batch.mode.pipeline) for rank in ranks)
-        return self._step(ranks, None)
+        return self._step(ranks)
 
-    def _step(self, ranks: list[Rank], done: int | None) -> list[Rank]:
+    def _step(self, ranks: list[Rank]) -> list[Rank]:
         """One transform on every rank: its local names one after another, then all axes at once."""
         entries = [rank.batch.mode.pipeline[rank.done] for rank in ranks]
         transforms = [self._transform(entry) for entry in entries]
@@ -395,7 +404,10 @@ def _among(rank: Rank, ranks: list[Rank]) -> Environment:
     return replace(rank.environment, peers=others)
 
 
-def _with_parts(node: Expr, replaced: Mapping[Expr, Expr]) -> Expr:
-    from ullage.expr.tree import transform as rewritten
-
-    return rewritten(node, lambda each: replaced.get(each, each))
+@functools.cache
+def _sums_apart(node: Expr) -> tuple[Expr, tuple[tuple[str, Expr], ...]]:
+    """The expression over names of its sums, and the operand of each."""
+    sums = dict.fromkeys(each for each in walk(node) if isinstance(each, Over))
+    names = {each: f"sum {place}" for place, each in enumerate(sums)}
+    outside = rewritten(node, lambda each: Name(names[each]) if isinstance(each, Over) else each)
+    return outside, tuple((names[each], each.operand) for each in sums)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
-from typing import TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from hypothesis import strategies as st
 
 from support.expressions import (
-    Vocabulary,
+    FULL,
     boolean_expressions,
     expressions,
     integer_expressions,
     list_expressions,
 )
 from ullage.expr.parse import FUNCTIONS, SourceRef
-from ullage.expr.tree import TRUE, Expr, Name
+from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
 from ullage.spec.load_audits import OTHERWISE, VERDICTS
+from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
     Audit,
     Axis,
@@ -48,8 +50,6 @@ from ullage.spec.model import (
 from ullage.text.characters import FORBIDDEN
 from ullage.text.values import is_identifier
 
-# Without enums: what is loaded has the bare names of their values, until it is resolved.
-VOCABULARY = Vocabulary(enums=(), per_request=("seq_len",), ranks=True)
 LOOK_LIKE_YAML = (
     "off", "017", "~", "null", "yes", "1.5", "0x1f", "- x", "-", "? x", "a: b", "a:", ":a", "# x",
     "a #b", "a#b", "&a", "*a", "!a", "|", ">-", "'", '"', "it's", 'say "so"', "@a", "`a`", "%a",
@@ -58,6 +58,7 @@ LOOK_LIKE_YAML = (
 )  # fmt: skip
 _KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "all")
 
+Action = Literal["load", "call", "slice", "group"]
 _Item = TypeVar("_Item")
 _place = st.just(BUILT_IN)
 
@@ -75,7 +76,9 @@ def names() -> st.SearchStrategy[str]:
 @cache
 def texts() -> st.SearchStrategy[str]:
     """Descriptions with everything in them that a spec may contain."""
-    allowed = st.characters(codec="utf-8").filter(lambda char: not FORBIDDEN.match(char))
+    allowed = st.characters(
+        codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp")
+    ).filter(lambda char: not FORBIDDEN.match(char))
     marks = st.sampled_from(" :-#,[]{}()'\"\\\n?a")
     words = st.lists(st.sampled_from(("padded", "rows:", "(of", "a)", "#1")), max_size=30)
     return st.one_of(
@@ -100,18 +103,37 @@ def named(records: st.SearchStrategy[_Item]) -> st.SearchStrategy[tuple[_Item, .
     return st.lists(records, max_size=2, unique_by=lambda each: each.name).map(tuple)  # type: ignore[attr-defined]  # only for records that have one
 
 
-def integers() -> st.SearchStrategy[Expr]:
-    return integer_expressions(VOCABULARY, 2)
+def _bare(expr: Expr) -> Expr:
+    """As it is loaded: only resolving tells the value of an enum from another name."""
+    return transform(expr, lambda node: Name(node.value) if isinstance(node, Enumerant) else node)
+
+
+@st.composite
+def integers(draw: st.DrawFn) -> Expr:
+    return _bare(draw(integer_expressions(FULL, 2)))
+
+
+@st.composite
+def relations(draw: st.DrawFn) -> Expr:
+    return _bare(draw(boolean_expressions(FULL, 2)))
 
 
 def conditions() -> st.SearchStrategy[Expr]:
-    return st.one_of(st.just(TRUE), boolean_expressions(VOCABULARY, 2))
+    return st.one_of(st.just(TRUE), relations())
+
+
+@st.composite
+def lists(draw: st.DrawFn) -> Expr:
+    return _bare(draw(list_expressions(FULL, 2)))
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> Expr:
+    return _bare(draw(expressions(FULL, 2)))
 
 
 def pairs() -> st.SearchStrategy[tuple[tuple[str, Expr], ...]]:
-    return st.dictionaries(names(), expressions(VOCABULARY, 2), max_size=2).map(
-        lambda found: tuple(found.items())
-    )
+    return st.dictionaries(names(), anything(), max_size=2).map(lambda found: tuple(found.items()))
 
 
 def ranges() -> st.SearchStrategy[Range]:
@@ -138,10 +160,10 @@ def named_texts() -> st.SearchStrategy[tuple[NamedText, ...]]:
 
 @st.composite
 def parameters(draw: st.DrawFn) -> Parameter:
-    type_ = draw(st.sampled_from(("int", "bool", "enum", "list")))
+    type_ = draw(st.sampled_from(PARAMETER_TYPES))
     is_counted = type_ in ("int", "list")
     values = draw(distinct()) if type_ == "enum" else ()
-    default = {"int": integers, "bool": conditions, "enum": integers}.get(type_, _lists)()
+    default = {"int": integers, "bool": conditions, "enum": integers}.get(type_, lists)()
     # A default that is one of the values is loaded as that value; the samples have such ones.
     usable = default.filter(lambda expr: not isinstance(expr, Name) or expr.name not in values)
     return Parameter(
@@ -157,10 +179,6 @@ def parameters(draw: st.DrawFn) -> Parameter:
         doc=draw(texts()),
         place=BUILT_IN,
     )
-
-
-def _lists() -> st.SearchStrategy[Expr]:
-    return list_expressions(VOCABULARY, 2)
 
 
 @st.composite
@@ -191,7 +209,7 @@ def slots(draw: st.DrawFn) -> Slot:
         host_dtype=draw(dtypes),
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
-        compute=draw(expressions(VOCABULARY, 2)) if source is None else None,
+        compute=draw(anything()) if source is None else None,
         values=draw(st.none() | ranges()),
         accepts=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
@@ -225,7 +243,7 @@ def modes(draw: st.DrawFn) -> Mode:
         families=draw(distinct()),
         category=draw(names()),
         live=draw(named(live)),
-        where=draw(several(boolean_expressions(VOCABULARY, 2))),
+        where=draw(several(relations())),
         axes=draw(pairs()),
         pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
         peers=draw(distinct()),
@@ -236,7 +254,8 @@ def modes(draw: st.DrawFn) -> Mode:
 
 @st.composite
 def steps(draw: st.DrawFn, depth: int = 2) -> Step:
-    action = draw(st.sampled_from(("load", "call", "slice", "group")[: 4 if depth else 3]))
+    actions: tuple[Action, ...] = ("load", "call", "slice", "group")
+    action = draw(st.sampled_from(actions[: 4 if depth else 3]))
     is_call, is_group = action == "call", action == "group"
     within = several(st.builds(Within, names(), conditions(), _place))
     gives = {"call": st.none() | names(), "slice": names()}.get(action, st.none())
@@ -290,41 +309,72 @@ def audits(draw: st.DrawFn, served: tuple[Runner, ...], targets: tuple[str, ...]
     return Audit(draw(names()), draw(texts()), draw(pairs()), tuple(found), draw(texts()), BUILT_IN)
 
 
-@st.composite
-def specs(draw: st.DrawFn) -> Spec:
-    """A spec in which every record of the model may occur."""
-    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place)))
-    buffers, served = draw(named(slots())), draw(named(runners()))
-    targets = tuple(each.name for each in (*axes, *buffers)) or ("tokens",)
-    constraint = st.builds(
-        Constraint, boolean_expressions(VOCABULARY, 2), conditions(), texts(), _place
-    )
-    definition = st.builds(
-        Definition,
+_EMPTY = Spec(
+    engine="random",
+    doc="",
+    digest="",
+    rank_count=None,
+    axes=(),
+    workers=(),
+    families=(),
+    parameters=(),
+    constraints=(),
+    definitions=(),
+    transforms=(),
+    slots=(),
+    carried=(),
+    readers=(),
+    modes=(),
+    runners=(),
+    audits=(),
+    place=BUILT_IN,
+)
+
+
+def _heads() -> st.SearchStrategy[Spec]:
+    return st.builds(
+        lambda engine, doc, ranks, workers, families: replace(
+            _EMPTY, engine=engine, doc=doc, rank_count=ranks, workers=workers, families=families
+        ),
         names(),
-        expressions(VOCABULARY, 2),
-        st.none() | units(),
-        conditions(),
         texts(),
-        _place,
+        st.none() | integers(),
+        named(st.builds(Worker, names(), conditions(), texts(), _place)),
+        named_texts(),
     )
-    return Spec(
-        engine=draw(names()),
-        doc=draw(texts()),
-        digest="",
-        rank_count=draw(st.none() | integers()),
-        axes=axes,
-        workers=draw(named(st.builds(Worker, names(), conditions(), texts(), _place))),
-        families=draw(named_texts()),
-        parameters=draw(named(parameters())),
-        constraints=draw(several(constraint)),
-        definitions=draw(named(definition)),
-        transforms=draw(named(transforms(axes))),
-        slots=buffers,
-        carried=draw(named(st.builds(Carried, names(), fields(), texts(), _place))),
-        readers=draw(named(readers())),
-        modes=draw(named(modes())),
-        runners=served,
-        audits=draw(named(audits(served, targets))),
-        place=BUILT_IN,
+
+
+def _of_one_section() -> tuple[st.SearchStrategy[Spec], ...]:
+    """For each section that stands on its own."""
+    constraint = st.builds(Constraint, relations(), conditions(), texts(), _place)
+    unit = st.none() | units()
+    definition = st.builds(Definition, names(), anything(), unit, conditions(), texts(), _place)
+    carried = st.builds(Carried, names(), fields(), texts(), _place)
+    return (
+        named(parameters()).map(lambda found: replace(_EMPTY, parameters=found)),
+        several(constraint).map(lambda found: replace(_EMPTY, constraints=found)),
+        named(definition).map(lambda found: replace(_EMPTY, definitions=found)),
+        named(slots()).map(lambda found: replace(_EMPTY, slots=found)),
+        named(carried).map(lambda found: replace(_EMPTY, carried=found)),
+        named(readers()).map(lambda found: replace(_EMPTY, readers=found)),
+        named(modes()).map(lambda found: replace(_EMPTY, modes=found)),
     )
+
+
+@st.composite
+def _with_transforms(draw: st.DrawFn) -> Spec:
+    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place)))
+    return replace(_EMPTY, axes=axes, transforms=draw(named(transforms(axes))))
+
+
+@st.composite
+def _with_audits(draw: st.DrawFn) -> Spec:
+    served = draw(named(runners()))
+    axes = (Axis("tokens", NO_UNIT, "", BUILT_IN),)
+    audited = draw(named(audits(served, ("tokens", "lengths"))))
+    return replace(_EMPTY, axes=axes, runners=served, audits=audited)
+
+
+def specs() -> st.SearchStrategy[Spec]:
+    """Specs in which every record of the model may occur, a few of them in each."""
+    return st.one_of(_heads(), *_of_one_section(), _with_transforms(), _with_audits())

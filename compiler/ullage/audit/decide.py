@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ullage.analysis import Analysis
 from ullage.audit.expectation import diagnostics_of, expected
-from ullage.audit.finder import Finder
+from ullage.audit.finder import NEAR, Finder
 from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
 from ullage.audit.shown import Shower, counterexample
@@ -113,39 +113,35 @@ class _Mode:
 
     def decision(self) -> _Decision:
         """A proof, or the counterexamples of all causes that were found."""
-        proof = self._proof(())
-        if proof is not None:
-            return _Decision((), True, proof)
-        found, complete = self._counterexamples()
-        if found or not complete:
-            return _Decision(found, complete, None)
-        leaf = Step("leaf", self.extent, self.formula)
-        proof = checked(leaf, (self.extent, self.formula), self.given, self.analysis.solver)
-        return _Decision((), proof is not None, proof)
-
-    def _proof(self, more: tuple[Expr, ...]) -> Step | None:
-        given = (*self.given, *more)
-        return prove(self.extent, self.formula, given, self.oracle, known=self.known)
-
-    def _counterexamples(self) -> tuple[tuple[Counterexample, ...], bool]:
-        """One for each cause; the search for the next leaves out where the last was at work."""
         finder = Finder(self.analysis.solver, self.space)
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
-            if excluded and self._proof(excluded) is not None:
-                return tuple(found), True
-            answer = finder.find()
-            cause = self._cause(finder) if answer.kind == "found" else None
+            if finder.find(limits=NEAR).kind != "found":
+                proof = self._proof(excluded)
+                if proof is not None:
+                    return _Decision(tuple(found), True, None if found else proof)
+                answer = finder.find()
+                if answer.kind != "found":
+                    return _Decision(tuple(found), answer.kind == "none", None)
+            cause = self._cause(finder)
             if cause is None:
-                return tuple(found), answer.kind == "none"
+                break
             found.append(cause.counterexample)
             if not cause.switches:
-                return tuple(found), True
+                return _Decision(tuple(found), True, None)
             unless = negation(conjunction(*(each.on for each in cause.switches)))
             excluded = (*excluded, unless)
             finder.require(unless)
-        return tuple(found), False
+        return _Decision(tuple(found), False, None)
+
+    def _proof(self, more: tuple[Expr, ...]) -> Step | None:
+        """A proof by the shapes of the two sides, or else by z3 alone."""
+        claim, given = (self.extent, self.formula), (*self.given, *more)
+        step = prove(*claim, given, self.oracle, known=self.known)
+        if step is None and not more:
+            step = checked(Step("leaf", *claim), claim, given, self.analysis.solver)
+        return step
 
     def _cause(self, finder: Finder) -> _Cause | None:
         """The smallest batch that overflows with the fewest switches on."""

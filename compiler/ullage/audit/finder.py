@@ -20,8 +20,11 @@ from ullage.expr.tree import Expr, Integer, Name
 from ullage.prove.encode import Encoder
 from ullage.prove.solver import Solver
 
-LIMITS = (8, 64, 1024, None)
-"""Bounds on the sum, in the order in which they are tried; None is no bound."""
+NEAR = (8, 64)
+"""Bounds on the sum within which nearly everything is found that there is."""
+
+LIMITS = (*NEAR, 1024, None)
+"""All bounds that are tried, in their order; None is no bound."""
 
 RLIMIT = 2_000_000
 """Of one question, in z3's own steps."""
@@ -74,9 +77,11 @@ class Finder:
         space = self.space
         self.space = Space(space.domain, space.live, conditions, space.members)
 
-    def find(self, conditions: Sequence[Expr] = ()) -> Answer:
+    def find(
+        self, conditions: Sequence[Expr] = (), limits: Sequence[int | None] = LIMITS
+    ) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
-        for limit in LIMITS:
+        for limit in limits:
             answer = self.ask(conditions, limit)
             if answer.kind == "found":
                 return answer
@@ -121,8 +126,12 @@ class Finder:
         self._solver.add([*terms, *more])
         if limit is not None:
             self._solver.add(self._size <= limit)
-        answer = self._solver.check()
-        model = self._solver.model() if answer == z3.sat else None
+        solver = self._solver
+        answer = solver.check()
+        if answer == z3.unknown:
+            solver = _second_opinion(solver)
+            answer = solver.check()
+        model = solver.model() if answer == z3.sat else None
         self._solver.pop()
         if model is None:
             return Answer("none" if answer == z3.unsat else "unknown")
@@ -206,6 +215,14 @@ class Finder:
         new = self._encoder.axioms[self._axioms :]
         self._axioms += len(new)
         self._solver.add(new)
+
+
+def _second_opinion(solver: z3.Solver) -> z3.Solver:
+    """Another strategy for the same question: it turns bounded integers into bits."""
+    other = z3.Tactic("qfnia").solver()
+    other.set("rlimit", 4 * RLIMIT)
+    other.add(solver.assertions())
+    return other
 
 
 def _end(end: Expr | None, assignment: Assignment) -> int:

@@ -19,10 +19,8 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Name,
-    children,
     conjunction,
     free_names,
-    rebuild,
     substitute,
 )
 from ullage.place import Place
@@ -50,13 +48,14 @@ class Composer:
     """Collects the live variables of one mode, its own and those of other ranks.
 
     `own_peer`: other ranks in the same mode have variables of their own. Without it the own rank
-    stands for them; `collapsed` is what it brings to the collectives then.
+    stands for them, and what it brings to a maximum over ranks has a mark in the extents until
+    `unmarked`, so that it is not confused with what the own rank has besides.
     """
 
     resolved: ResolvedSpec
     for_worker: ForWorker
     own_peer: bool = False
-    collapsed: list[Expr] = field(default_factory=list)
+    marks: dict[str, Expr] = field(default_factory=dict)
     live: list[Live] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
     totals: dict[str, Totals] = field(default_factory=dict)
@@ -224,8 +223,23 @@ class Composer:
             self.live.append(Live(name, Integer(0), high, TRUE, "total", label, place))
         return Name(name)
 
+    def mark(self, own: Expr) -> Name:
+        """A name that stands for what the own rank brings to a maximum over ranks."""
+        for name, value in self.marks.items():
+            if value == own:
+                return Name(name)
+        name = f"maximum {len(self.marks)}"
+        self.marks[name] = own
+        return Name(name)
+
+    def unmarked(self, extent: Expr) -> Expr:
+        """The extent with what the marks stand for."""
+        while free_names(extent) & self.marks.keys():
+            extent = substitute(extent, self.marks)
+        return fold(extent)
+
     def follows_one_maximum(self, extent: Expr) -> bool:
-        """Whether an extent depends on the own rank only through one maximum over ranks.
+        """Whether a marked extent depends on the own rank only through one maximum over ranks.
 
         Then the own rank may stand for all that are in its mode: what a maximum over ranks can
         be is just what one rank can bring.
@@ -234,18 +248,10 @@ class Composer:
         if isinstance(extent, Conditional) and not free_names(extent.condition) & own:
             arms = (extent.then, extent.otherwise)
             return all(self.follows_one_maximum(arm) for arm in arms)
-        held: dict[Expr, Expr] = {
-            value: Name(f"maximum {position}")
-            for position, value in enumerate(dict.fromkeys(self.collapsed))
-            if free_names(value) & own
+        names = free_names(extent)
+        marks = {
+            name
+            for name in names & self.marks.keys()
+            if free_names(self.unmarked(Name(name))) & own
         }
-        names = free_names(_replaced(extent, held))
-        maxima = {name for name in names if name.startswith("maximum ")}
-        return not maxima or (len(maxima) == 1 and not names & own)
-
-
-def _replaced(node: Expr, parts: dict[Expr, Expr]) -> Expr:
-    if node in parts:
-        return parts[node]
-    inner = children(node)
-    return rebuild(node, tuple(_replaced(each, parts) for each in inner)) if inner else node
+        return not marks or (len(marks) == 1 and not names & own)

@@ -88,7 +88,7 @@ class Eliminator:
                         for argument in arguments
                         for found in self._peaks(argument, relations, cases)
                     ]
-                case Conditional(condition, then, otherwise) if self._is_live(condition):
+                case Conditional(condition, then, otherwise):
                     return self._by_case(condition, then, otherwise, relations, cases)
             raise
 
@@ -102,7 +102,7 @@ class Eliminator:
     ) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
         found: list[tuple[tuple[Expr, ...], Expr, Peak]] = []
         for case, extent in ((condition, then), (negation(condition), otherwise)):
-            more = from_condition(case)
+            more = from_condition(case) if self._is_live(condition) else ()
             if more is None:
                 raise NoMaximumError(self.mode.live[0], Conditional(condition, then, otherwise))
             found.extend(self._peaks(extent, (*relations, *more), (*cases, case)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ullage.bound.composer import Axes, Composer, ForWorker, serving_definitions
 from ullage.bound.problem import ModeProblem, Stage
 from ullage.expr.simplify import fold
@@ -16,10 +19,23 @@ def compose(
     """`mode` as `runner` loads it on one worker; `exists` is where that worker does."""
     guard = fold(conjunction(rewrite(mode.when), exists))
     composer = Composer(resolved, rewrite)
-    problem = _composed(composer, mode, runner, guard)
-    if all(composer.follows_one_maximum(extent) for extent in problem.extents.values()):
-        return problem
+    marked = _composed(composer, mode, runner, guard)
+    if all(composer.follows_one_maximum(extent) for extent in marked.extents.values()):
+        return _unmarked(composer, marked)
     return _composed(Composer(resolved, rewrite, own_peer=True), mode, runner, guard)
+
+
+def _unmarked(composer: Composer, mode: ModeProblem) -> ModeProblem:
+    def unmark(axes: Mapping[str, Expr]) -> Axes:
+        return {name: composer.unmarked(extent) for name, extent in axes.items()}
+
+    stages = tuple(replace(stage, extents=unmark(stage.extents)) for stage in mode.stages)
+    return replace(
+        mode,
+        extents=unmark(mode.extents),
+        stages=stages,
+        live_extents=unmark(mode.live_extents),
+    )
 
 
 def _composed(composer: Composer, mode: Mode, runner: Runner, guard: Expr) -> ModeProblem:

@@ -79,10 +79,11 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """A relation between live variables, wherever `guard` holds."""
+    """A relation between live variables, wherever `guard` holds; `stated` by the author."""
 
     condition: Expr
     guard: Expr = TRUE
+    stated: bool = True
 
     @property
     def claim(self) -> Expr:

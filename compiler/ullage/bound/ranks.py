@@ -45,8 +45,9 @@ class AcrossRanks:
         rewrite = self.composer.rewrite
         own = dict(local)
         for name, value in self.step.let:
-            self.lets[name] = rewrite(value)
-            own[name] = self._over(self.lets[name], own)
+            written = rewrite(value)
+            own[name] = self._over(written, own)
+            self.lets[name] = written
         return {name: self._over(rewrite(value), own) for name, value in self.step.assigns}
 
     def _over(self, value: Expr, local: Axes) -> Expr:
@@ -75,8 +76,8 @@ class AcrossRanks:
             largest = fold(Call("max", (own, *known))) if known else own
             total = self.composer.total_of_others(largest, node.place)
             return Binary("+", own, total)
-        self.composer.collapsed.append(own)
-        return Call("max", (own, *known)) if known else own
+        standing = own if self.composer.own_peer else self.composer.mark(own)
+        return Call("max", (standing, *known)) if known else standing
 
     @property
     def _peers(self) -> list[Mode]:

@@ -134,7 +134,9 @@ class Search:
                 return ((a, c),)
             case Call("cdiv", (a, b)), Call("cdiv", (c, d)) if self._quotient_shrinks(c, b, d):
                 return ((a, c), (d, b))
-            case Call("next_in", (a, b)), Call("next_in", (c, d)) if b == d:
+            case Call("next_in", (a, b)), Call("next_in", (c, d)) if b == d and self.oracle(
+                Comparison("<=", c, Call("max", (d,))), self.given
+            ):
                 return ((a, c),)
             case Call(f, xs), Call(g, ys) if (
                 f == g and f in ("min", "max") and len(xs) == len(ys) > 1

@@ -134,4 +134,4 @@ class Totals:
         return quotients
 
     def _couple(self, condition: Expr) -> None:
-        self.couplings.append(Coupling(condition, self.guard))
+        self.couplings.append(Coupling(condition, self.guard, stated=False))

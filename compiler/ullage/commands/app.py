@@ -11,9 +11,15 @@ import typer
 from ullage import __version__
 from ullage.commands.reporting import Exit, Format, guarded
 
+ABOUT = (
+    "Derives, proves and generates the static input buffers of LLM-serving engines.\n\n"
+    "Exit codes: 0 nothing found; 1 errors in a spec or configuration, drift, or an audit that "
+    "comes out otherwise than expected; 2 usage, or files that cannot be read or written."
+)
+
 app = typer.Typer(
     name="ullage",
-    help="Derives, proves and generates the static input buffers of LLM-serving engines.",
+    help=ABOUT,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,17 +45,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Derives, proves and generates the static input buffers of LLM-serving engines.
-
-    Exit codes: 0 nothing found; 1 errors in a spec or configuration, drift, or an audit that
-    comes out otherwise than expected; 2 usage, or files that cannot be read or written.
-    """
+    """What stands before a command; `--version` is answered by its own callback."""
 
 
 @app.command()

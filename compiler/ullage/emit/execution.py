@@ -73,15 +73,15 @@ class Execution:
     def _items(self, steps: Iterable[Step], mode: Mode) -> Iterator[Item]:
         for step in steps:
             named = self.runner.engine.analysis.resolved.modes_named(step.modes)
-            condition = fold(conjunction(self.runner.rewrite(step.when), _rows(step)))
+            condition = fold(conjunction(self.runner.of_batch(step.when), _rows(step)))
             if mode not in named or condition == FALSE:
                 continue
             if step.action == "load":
                 condition = TRUE  # where it is skipped, the live batch is taken as it is
             within = tuple(
-                replace(each, when=fold(self.runner.rewrite(each.when)))
+                replace(each, when=self.runner.of_batch(each.when))
                 for each in step.within
-                if fold(self.runner.rewrite(each.when)) != FALSE
+                if self.runner.of_batch(each.when) != FALSE
             )
             inner = tuple(self._items(step.steps, mode))
             if step.action != "group" or inner:
@@ -216,7 +216,8 @@ class _Writer:
                 return f"engine.{each}({self._batch})"
             return settings.name(each)
 
-        settings = self.execution.runner.engine.settings.source("config")
+        runner = self.execution.runner
+        settings = runner.engine.settings.source("config").with_names(runner.serving_values)
         return Source(name, settings.enumerant)
 
     def _block(self, items: tuple[Item, ...]) -> Block:
@@ -292,7 +293,7 @@ class _Writer:
                 yield Line(call if step.gives is None else f"{self._value(step.gives)} = {call}")
 
     def _load(self, step: Step) -> str:
-        when = fold(self.execution.runner.rewrite(step.when))
+        when = self.execution.runner.of_batch(step.when)
         copy = "True" if when == TRUE else self._source().of(when)
         if self.needs_extents:
             return f"batch = self._load(live, extents, {copy})"

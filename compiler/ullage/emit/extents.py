@@ -93,11 +93,12 @@ class ExtentsWriter:
             next(iter(free_names(runner.rewrite(Name(parameter.varies)))))
         )
         source = runner.engine.settings.source("config")
-        guard = fold(runner.rewrite(parameter.when))
+        guard = runner.engine.settings.of(name).guard
         exists = fold(runner.rewrite(varied.when))
         conditions = [source.of(each) for each in dict.fromkeys((guard, exists)) if each != TRUE]
         members = source.of(runner.rewrite(Name(parameter.varies)))
-        value = f"present({local})" if parameter.when != TRUE else local
+        guarded = runner.engine.settings.of(name).guarded
+        value = f"present({local})" if guarded else local
         call = (
             f"check_member({self._mode}, {literal(parameter.name)}, {value}, {members}, "
             f"place={literal(parameter.place.short)})"

@@ -177,6 +177,28 @@ class RunnerModel:
         return self.unfold(self.rewrite(expr))
 
     @property
+    def serving(self) -> Mapping[str, Parameter]:
+        """The parameters that change while serving, under the names they have for this worker."""
+        return {
+            name: parameter
+            for parameter in self.engine.spec.parameters
+            if parameter.varies is not None
+            for name in free_names(self.rewrite(Name(parameter.name)))
+        }
+
+    @property
+    def serving_values(self) -> Mapping[str, str]:
+        """The present values of those parameters, where `live` and `config` are at hand."""
+        values: dict[str, str] = {}
+        for name, parameter in self.serving.items():
+            field = f"live.{self.engine.serving_field(parameter).name}"
+            configured = f"config.{self.engine.settings.of(name).attribute}"
+            value = f"({configured} if {field} is None else {field})"
+            guarded = self.engine.settings.of(name).guarded
+            values[name] = f"present{value}" if guarded else value
+        return values
+
+    @property
     def title(self) -> str:
         """How documentation calls the runner."""
         return f"runner {self.planned.runner} of worker {self.planned.worker}"

@@ -15,7 +15,6 @@ from ullage.expr.tree import (
     FALSE,
     TRUE,
     Expr,
-    Name,
     Over,
     free_names,
     substitute,
@@ -56,9 +55,9 @@ class Scope:
         """Writes expressions over live variables, axes, local names and the configuration."""
         base = self.runner.engine.settings.source("config")
         known: dict[str, str] = {}
-        for name, parameter in self.serving.items():
+        for name in self.serving:
             local = self.names.of(name)
-            guarded = parameter.when != TRUE
+            guarded = self.runner.engine.settings.of(name).guarded
             known[name] = f"present({local})" if guarded else local
         return base.with_names(known | dict(extra or {}))
 
@@ -71,12 +70,7 @@ def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
     """The scope of one mode of one runner."""
     engine = runner.engine
     used = _used(runner, mode)
-    serving = {
-        text: parameter
-        for parameter in engine.spec.parameters
-        if parameter.varies is not None
-        for text in sorted(free_names(runner.rewrite(Name(parameter.name))) & used)
-    }
+    serving = {name: each for name, each in runner.serving.items() if name in used}
     names = [
         *(axis.name for axis in engine.axes),
         *(variable.name for variable in mode.live),
@@ -328,9 +322,9 @@ def _live_arguments(scope: Scope, text: str) -> Iterator[str]:
 
 
 def _serving_arguments(scope: Scope, text: str) -> Iterator[str]:
-    for name, parameter in scope.serving.items():
+    for name in scope.serving:
         if _mentions(text, scope.local(name)):
-            optional = " | None" if parameter.when != TRUE else ""
+            optional = " | None" if scope.runner.engine.settings.of(name).guarded else ""
             yield f"{scope.local(name)}: int{optional}"
 
 

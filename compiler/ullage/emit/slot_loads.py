@@ -12,7 +12,7 @@ from ullage.emit.names import Names
 from ullage.emit.registry import is_viewed
 from ullage.emit.source import Source
 from ullage.emit.text import comment, literal, tuple_of
-from ullage.expr.tree import TRUE
+from ullage.expr.tree import TRUE, Expr
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.spec.model import Range
 
@@ -85,9 +85,10 @@ class SlotWriter:
 
     @property
     def _source(self) -> Source:
-        """Expressions over live and padded extents."""
+        """Expressions over live and padded extents, and parameters as they are at present."""
         engine = self.runner.engine
-        names = {f"live_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
+        names = dict(self.runner.serving_values)
+        names |= {f"live_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
         names |= {f"padded_{a.name}": f"padded.{engine.axis(a.name)}" for a in engine.axes}
         return engine.settings.source("config").with_names(names)
 
@@ -121,8 +122,11 @@ class SlotWriter:
         """The dimensions along which live and padded rows may differ."""
         return [p for p in self._positions if self.slot.dimensions[p].target is not None]
 
+    def _text(self, expr: Expr) -> str:
+        return self._source.of(self.runner.unfold(expr))
+
     def _fill(self) -> str:
-        return "None" if self.tail.fill is None else self._source.of(self.tail.fill)
+        return "None" if self.tail.fill is None else self._text(self.tail.fill)
 
     def _copied(self) -> SlotLoad:
         value = f"live.{self._live}"
@@ -235,7 +239,7 @@ class SlotWriter:
 
     def _computed(self) -> SlotLoad:
         compute = self.slot.compute
-        value = "0" if compute is None else self._source.of(compute)
+        value = "0" if compute is None else self._text(compute)
         registry = f"self.registry.{self._field}"
         write = [f"write_scalar({self._view}, {value})"]
         poison = [f"poison_around({registry}, None)"]

@@ -18,6 +18,7 @@ from ullage.expr.tree import (
     TRUE,
     Comparison,
     Expr,
+    Integer,
     Name,
     conjunction,
     free_names,
@@ -26,6 +27,9 @@ from ullage.expr.tree import (
 from ullage.plan.intervals import Intervals
 from ullage.plan.model import PlannedSlot
 from ullage.spec.model import LiveVariable, Mode
+
+SPAN = 24
+"""How far above its least value a parameter goes, so that all batches can be tried."""
 
 WIDEST = 2**31 - 1
 """The end of ranges that depend on other parameters in a way that has no constant bound."""
@@ -37,7 +41,9 @@ class ChoiceView:
 
     place: str
     key: str
+    kind: str
     strategy: str
+    small: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class StrategiesEmitter:
     def module(self) -> Module:
         """The module `strategies`."""
         settings = self.engine.settings
+        choices = [self._choice(each) for each in self.engine.domain.variables]
+        kinds = list(dict.fromkeys(each.kind for each in choices))
         required = [
             literal(each.name)
             for each in self.engine.domain.variables
@@ -86,7 +94,9 @@ class StrategiesEmitter:
         ]
         body = render(
             "strategies.py.j2",
-            choices=[self._choice(each) for each in self.engine.domain.variables],
+            span=SPAN,
+            choices=choices,
+            kinds=[tuple_of(each.key for each in choices if each.kind == kind) for kind in kinds],
             repairs=list(self._repairs()),
             required=required,
             runners=[self._runner(each) for each in self.engine.runners],
@@ -100,16 +110,27 @@ class StrategiesEmitter:
     def _choice(self, variable: Variable) -> ChoiceView:
         described = self.engine.settings.of(variable.name)
         low, high = self._ends(variable)
+        small = ""
         match described.kind:
             case EnumKind(values=values):
                 strategy = f"st.sampled_from({tuple_of(map(literal, values))})"
             case ListKind():
                 strategy = f"_lists({low}, {high}, span)"
+                small = f"([min({high}, {low} + span), {low}],)"
             case IntKind():
                 strategy = f"_integers({low}, {high}, span)"
+                if not self._is_small(variable, low):
+                    small = f"({min(low + 2, high)}, min({high}, {low} + span), {low})"
             case _:
                 strategy = "st.booleans()"
-        return ChoiceView(comment(variable.place.short, 8), literal(variable.name), strategy)
+        place = comment(variable.place.short, 8)
+        kind = self.engine.settings.parameter(variable.name).type
+        return ChoiceView(place, literal(variable.name), kind, strategy, small)
+
+    def _is_small(self, variable: Variable, low: int) -> bool:
+        """Whether the default is small enough to begin with."""
+        default = self.engine.settings.parameter(variable.name).default
+        return isinstance(default, Integer) and default.value <= low + SPAN
 
     def _ends(self, variable: Variable) -> tuple[int, int]:
         intervals = Intervals(self.engine.domain)

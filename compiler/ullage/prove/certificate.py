@@ -172,12 +172,17 @@ class _Certifier:
 
 
 def _realisable(mode: ModeProblem, extent: Expr, candidate: Candidate) -> bool:
-    """Whether per-request lengths exist that have the totals of the witness.
+    """Whether a batch exists that has the totals of the witness.
 
     A total of lengths takes every value of its range. A total of quotients reaches the upper end
     given the total of lengths, where lengths start at 1 and no other quotient competes.
     """
     names = free_names(extent)
+    if any("." in each.origin and each.name in names for each in mode.live):
+        return False  # several other ranks are needed, and there may be just one
+    stated = [free_names(each.condition) for each in mode.couplings if each.stated]
+    if any("cdiv(" in name for coupled in stated for name in coupled):
+        return False  # which quotients go with which total is not known there
     quotients = [each for each in mode.live if each.name in names and "cdiv(" in each.name]
     if not quotients:
         return True

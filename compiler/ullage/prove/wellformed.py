@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ullage.bound.modes import needs_own_capacity
 from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
@@ -36,6 +37,8 @@ from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.steps import flattened
 
+NEGATIVE = "U408"
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -52,8 +55,15 @@ def check_problem(
     resolved: ResolvedSpec, problem: Problem, solver: Solver, collector: Collector
 ) -> None:
     """Report every divisor, guarded name and list look-up that can go wrong."""
+    uses = (*_uses_of(problem, solver), *_uses_of_slots(resolved, problem, solver))
+    _check(tuple(use for use in uses if use.code != NEGATIVE), solver, collector)
+    if not collector.has_errors:  # an extent without a value says nothing about its sign
+        _check(tuple(use for use in uses if use.code == NEGATIVE), solver, collector)
+
+
+def _check(uses: tuple[Use, ...], solver: Solver, collector: Collector) -> None:
     seen: set[tuple[Place, str, str]] = set()
-    for use in (*_uses_of(problem, solver), *_uses_of_slots(resolved, problem, solver)):
+    for use in uses:
         key = (use.place, use.code, spell(use.subject))
         if key in seen:
             continue
@@ -99,7 +109,7 @@ def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
                 yield from walker.uses(extent, (mode.guard, *relations))
                 least = Comparison("<=", Integer(0), extent)
                 place = mode.place
-                yield Use("U408", least, (mode.guard, *relations), Name(target), place)
+                yield Use(NEGATIVE, least, (mode.guard, *relations), Name(target), place)
 
 
 def _uses_of_live(walker: _Walker, mode: ModeProblem) -> Iterator[Use]:
@@ -136,7 +146,8 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
             ends = (slot.values.low, slot.values.high) if slot.values else ()
             computed = (slot.compute,) if slot.compute is not None else ()
             yield slot.when, TRUE
-            yield from ((each, slot.when) for each in (*slot.shape, *ends, *computed))
+            fixed = [each for each in slot.shape if not needs_own_capacity(resolved, each)]
+            yield from ((each, slot.when) for each in (*fixed, *ends, *computed))
     for step in flattened(runner.steps):
         yield step.when, TRUE
         yield from ((within.when, step.when) for within in step.within)

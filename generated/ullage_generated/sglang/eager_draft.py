@@ -298,11 +298,18 @@ class EagerDraftRunner:
         return padded
 
     # specs/sglang/runners/eager.yaml:75
-    def warm_up(self, engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT]) -> None:
-        """Run autotune once, on the largest batch of the first mode that applies."""
+    def warm_up(
+        self,
+        engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
+        live: LiveBatch | None = None,
+    ) -> None:
+        """Run autotune once, on the largest batch of the first mode that applies.
+
+        `live`: a batch to run it on instead, such as `largest_batch` without some of its sources.
+        """
         if self._is_warm:
             return
-        live = self.largest_batch()
+        live = self.largest_batch() if live is None else live
         if live is not None:
             engine.autotune(self.load(live))
         self._is_warm = True

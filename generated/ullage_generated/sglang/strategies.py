@@ -27,6 +27,43 @@ require_generated_code_version(1, __name__)
 SPAN = 24
 """How far above its least value a parameter goes, so that all batches can be tried."""
 
+_KINDS: Final = (
+    (
+        "max_running_requests",
+        "max_total_tokens_target",
+        "max_total_tokens_draft",
+        "context_length",
+        "chunked_prefill_size",
+        "max_prefill_tokens",
+        "page_size",
+        "vocab_size",
+        "hidden_size",
+        "tp_size",
+        "dp_size",
+        "attn_dp_size",
+        "attn_cp_size",
+        "pp_size",
+        "moe_dense_tp_size",
+        "speculative_num_steps",
+        "speculative_eagle_topk",
+        "speculative_num_draft_tokens",
+        "dllm_block_size",
+    ),
+    (
+        "enable_dynamic_chunking",
+        "enable_mixed_chunk",
+        "enable_dp_attention",
+        "enable_dp_lm_head",
+        "disable_attn_tp_gather",
+        "elastic_world_expanded",
+        "mori_receive_bound",
+        "enable_pdmux",
+        "enable_multi_layer_eagle",
+    ),
+    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
+)
+"""The names of parameters by type: each type is varied as often as the others."""
+
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
     # specs/sglang/engine.yaml:95
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
@@ -121,24 +158,53 @@ def configs(
 ) -> Config:
     """Legal configurations, most parameters close to the ends of small ranges.
 
-    `fixed`: arguments that every configuration has; with the defaults they must be legal. From
-    there each parameter in turn is given a drawn value, which it keeps where that is legal.
+    `fixed`: arguments that every configuration has. From a small one, some parameters in turn
+    are given a drawn value, which they keep where that is legal.
     """
     choices = _choices(span)
-    arguments: dict[str, object] = dict(fixed or {})
-    config = _legal(arguments)
+    arguments = dict(fixed or {})
+    config = _small(arguments, span)
     if config is None:
         reject()
-    free = [name for name in choices if name not in (fixed or {})]
-    for _ in range(2):  # what one value rules out at first, another one may allow later
-        for name in draw(st.permutations(free)):
-            wished = {**arguments, name: draw(choices[name])}
-            for attempt in (wished, _repaired(config, wished, fixed or {})):
-                found = _legal(attempt)
-                if found is not None:
-                    config, arguments = found, attempt
-                    break
+    for _ in range(draw(st.integers(8, 40))):
+        name = draw(st.sampled_from(draw(st.sampled_from(_KINDS))))
+        if name in (fixed or {}):
+            continue
+        wished = {**arguments, name: draw(choices[name])}
+        for attempt in (wished, _repaired(config, wished, fixed or {})):
+            found = _legal(attempt)
+            if found is not None:
+                config, arguments = found, attempt
+                break
     return config
+
+
+def _small(arguments: dict[str, object], span: int) -> Config | None:
+    """A legal configuration of small numbers, whose arguments are added; None if none is found."""
+    known = _small_values(span)
+    config = _legal(arguments)
+    for name, values in known.items():
+        for value in () if name in arguments else values:
+            found = _legal({**arguments, name: value})
+            if found is not None:
+                config = found
+                arguments[name] = value
+                break
+    return config
+
+
+def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
+    """What a small configuration is made of, best first; others keep their defaults."""
+    return {
+        "max_running_requests": (3, min(65536, 1 + span), 1),
+        "max_total_tokens_target": (4, min(2147483647, 2 + span), 2),
+        "max_total_tokens_draft": (4, min(2147483647, 2 + span), 2),
+        "context_length": (3, min(16777216, 1 + span), 1),
+        "chunked_prefill_size": (1, min(1048576, -1 + span), -1),
+        "max_prefill_tokens": (3, min(4194304, 1 + span), 1),
+        "vocab_size": (4, min(16777216, 2 + span), 2),
+        "hidden_size": (3, min(131072, 1 + span), 1),
+    }
 
 
 def _legal(arguments: Mapping[str, object]) -> Config | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.command_line import Run
 from support.tank import write_tank
-from ullage import __version__
+from ullage import __version__, analysis
 from ullage.diagnostics.catalogue import all_codes
+from ullage.prove.certificate import Certificate
 
 Golden = Callable[[str, str], None]
 
@@ -103,6 +106,29 @@ def test_all_codes_are_listed(ullage: Run) -> None:
     assert [entry.id for entry in all_codes() if entry.id not in listed] == []
     records = json.loads(ullage("error", "--json").out)
     assert [record["code"] for record in records] == [entry.id for entry in all_codes()]
+
+
+def test_an_unproven_capacity_is_an_error(
+    tank: Path, ullage: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prove = analysis.certify
+
+    def doubt(*given: Any) -> Certificate:
+        certificate = prove(*given)
+        first, *rest = certificate.proofs
+        flaws = ("leaf: max_requests <= max_requests: z3 does not prove it",)
+        doubtful = replace(first, tight=False, flaws=flaws)
+        return replace(certificate, proofs=(doubtful, *rest))
+
+    monkeypatch.setattr(analysis, "certify", doubt)
+    golden("cli/check_unproven.txt", ullage("check", "tank").shown)
+
+
+def test_slack_is_shown_with_its_reason(ullage: Run) -> None:
+    values = "values: {output: logits}"
+    write_tank(Path(), {"runners/eager.yaml": (values, f"{values}\nslack: {{tokens: a spare}}")})
+    assert "    slack: a spare\n" in ullage("check", "tank").out
+    assert "  slack: a spare\n" in ullage("explain", "tank", "eager_draft.tokens").out
 
 
 def test_a_verdict_that_is_not_expected_fails(ullage: Run, golden: Golden) -> None:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,12 +38,21 @@ _WITH_READER = edited(
     ("    doc: reads one padded slot\n", "    when: sync\n"),
     files=_WITH_DEFINITION,
 )
+_WITH_FORMULAS = edited(
+    "audits/stated.yaml",
+    ("{runner: eager,", "{runner: quick,"),
+    ("- runner: eager", "- runner: quick"),
+    ("audit: stated\ndoc: the sizes that the engine states", "audit: quoted"),
+    files=_WITH_READER,
+)
 GUARDED = edited(
     "runners/eager.yaml",
+    ("runner: eager", "runner: quick"),
+    ("step: autotune, modes: [decode]", "step: settle, modes: [idle]"),
     ("modes: all", "modes: [decode, idle]"),
     ("slots: all", "slots: [input_ids, lengths, indices]"),
     ("- {do: load}", "- {do: load, doc: before everything else}"),
-    files=_WITH_READER,
+    files=_WITH_FORMULAS,
 )
 SMALL: Mapping[str, Files] = {"mini": MINI, "guarded": GUARDED, "barrel": BARREL, "tank": TANK}
 
@@ -93,16 +103,17 @@ def test_whatever_a_spec_can_say_survives(spec: Spec) -> None:
 
 
 @pytest.mark.parametrize("text", LOOK_LIKE_YAML)
-@pytest.mark.parametrize("tail", ["", " padded" * 20], ids=["short", "long"])
-def test_texts_that_look_like_yaml_survive(text: str, tail: str) -> None:
+def test_texts_that_look_like_yaml_survive(text: str) -> None:
+    """In brackets, in blocks, and where a line is too short for them."""
     spec = small_spec("mini")
-    doc = text + tail
+    long = text + " padded" * 20
     changed = replace(
         spec,
-        doc=doc,
-        axes=tuple(replace(axis, doc=doc) for axis in spec.axes),
-        families=tuple(replace(family, doc=doc) for family in spec.families),
-        constraints=tuple(replace(each, reason=doc) for each in spec.constraints),
+        doc=long,
+        axes=tuple(replace(axis, doc=text) for axis in spec.axes),
+        workers=tuple(replace(worker, doc=long) for worker in spec.workers),
+        families=tuple(replace(family, doc=text) for family in spec.families),
+        constraints=tuple(replace(each, reason=long + text) for each in spec.constraints),
     )
     check_round_trip(changed)
 
@@ -164,7 +175,7 @@ FIELDS = [
 
 @cache
 def samples() -> tuple[Spec, ...]:
-    return tuple(without_places(each) for each in (*map(small_spec, SMALL), sglang()))
+    return tuple(without_places(small_spec(name)) for name in SMALL)
 
 
 def records_in(value: object, record: type) -> Iterator[Any]:
@@ -193,24 +204,29 @@ def exchanged(value: Any, old: object, new: object) -> Any:
     return value
 
 
+def is_said(record: object, field: str) -> bool:
+    """Whether a field says something that the others do not: not every step has a name or steps."""
+    wanted = {"name": "call", "steps": "group"}.get(field)
+    return not isinstance(record, model.Step) or wanted in (None, record.action)
+
+
 def changes(record: type, field: str) -> Iterator[tuple[Spec, Spec]]:
-    """Pairs of a sample and the same with another value, out of some sample, in one such field."""
+    """A few samples, each with the same but for another value, out of some sample, in one field."""
     values = [getattr(each, field) for each in records_in(samples(), record)]
     for spec in samples():
-        for found in records_in(spec, record):
+        for found in islice(records_in(spec, record), 3):
             others = [each for each in values if each != getattr(found, field)]
-            if others:
+            if others and is_said(found, field):
                 yield spec, exchanged(spec, found, replace(found, **{field: others[0]}))
 
 
 @pytest.mark.parametrize(("record", "field"), FIELDS)
 def test_no_field_of_the_model_is_left_out(record: type, field: str) -> None:
-    first = next(changes(record, field), None)
-    assert first, f"give '{field}' two different values in the samples"
-    assert any(write_spec(spec) != write_spec(changed) for spec, changed in changes(record, field))
+    pairs = list(changes(record, field))
+    assert pairs, f"give '{field}' two different values in the samples"
+    assert all(write_spec(spec) != write_spec(changed) for spec, changed in pairs)
 
 
-def test_a_field_that_nobody_writes_is_noticed() -> None:
-    """The records of the walk are those that specs are made of, down to the innermost."""
+def test_the_samples_hold_every_record_of_the_model() -> None:
     assert {NamedText, model.Within, model.Range} <= set(RECORDS)
     assert all(list(records_in(samples(), record)) for record in RECORDS)

@@ -107,13 +107,15 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
     return Expected(requests, tokens, padded_requests, padded_tokens)
 
 
-def fill_of(slot: str, expected: Expected) -> int | None:
+def fill_of(slot: str, config: Config, expected: Expected) -> int | None:
     """What stands in padded rows; None where any value will do that the slot may hold."""
     if slot == "input_ids":
         return None
     if slot == "extend_start_loc":
         return expected.tokens
-    return 1 if slot in ("seq_lens", "seq_lens_cpu") else 0
+    if slot in ("seq_lens", "seq_lens_cpu"):
+        return config.dllm_block_size or 1
+    return 0
 
 
 def loaded_slots(mode: Mode) -> tuple[str, ...]:
@@ -122,7 +124,7 @@ def loaded_slots(mode: Mode) -> tuple[str, ...]:
     return (*TOKEN_SLOTS, *REQUEST_SLOTS, *extends)
 
 
-def expected_slot(slot: str, live: LiveBatch, expected: Expected) -> Tensor | None:
+def expected_slot(slot: str, live: LiveBatch, config: Config, expected: Expected) -> Tensor | None:
     """The contents of a slot, row by row; -1 where any value will do."""
     source: Tensor | None = getattr(live, slot)
     if source is None and slot in OPTIONAL:
@@ -130,7 +132,7 @@ def expected_slot(slot: str, live: LiveBatch, expected: Expected) -> Tensor | No
     by_token = slot in TOKEN_SLOTS
     rows = expected.tokens if by_token else expected.requests
     padded = expected.padded_tokens if by_token else expected.padded_requests
-    fill = fill_of(slot, expected)
+    fill = fill_of(slot, config, expected)
     shape = (3, padded) if slot == "mrope_positions" else (padded,)
     wanted = torch.full(shape, -1 if fill is None else fill, dtype=DTYPES.get(slot, torch.int64))
     for row in range(rows):

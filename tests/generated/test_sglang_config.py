@@ -1,0 +1,98 @@
+"""The generated configuration of SGLang: defaults, checks and what follows from parameters."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+from hypothesis import given
+
+from ullage_generated.sglang import Config, SpeculativeAlgorithm, strategies
+from ullage_runtime.errors import ConfigurationError
+
+
+def problems_of(**arguments: object) -> dict[str, str]:
+    """What is wrong, by the parameter or relation that it is about."""
+    with pytest.raises(ConfigurationError) as caught:
+        Config.from_arguments(arguments)
+    return {problem.parameter: str(problem) for problem in caught.value.problems}
+
+
+def test_the_defaults_are_legal() -> None:
+    config = Config.of()
+    config.validate()
+    assert config == Config.from_arguments({})
+
+
+def test_guarded_parameters_get_their_defaults_where_they_mean_something() -> None:
+    assert Config.of().speculative_eagle_topk is None
+    config = Config.of(speculative_algorithm=SpeculativeAlgorithm.EAGLE)
+    assert (config.speculative_eagle_topk, config.max_total_tokens_draft) == (1, 800000)
+
+
+def test_every_problem_is_reported_with_its_spec_line() -> None:
+    found = problems_of(max_running_requests=0, tp_size=3, attn_dp_size=2, speculative_num_steps=3)
+    assert len(found) == 4
+    assert "must be an integer in [1, 65536]" in found["max_running_requests"]
+    assert "has no meaning unless speculative" in found["speculative_num_steps"]
+    relation = "tp_size % (attn_dp_size * attn_cp_size) == 0"
+    assert "with tp_size = 3, attn_dp_size = 2, attn_cp_size = 1" in found[relation]
+    assert all("engine.yaml:" in text for text in found.values())
+
+
+def test_relations_over_broken_values_are_not_reported() -> None:
+    found = problems_of(max_running_requests=0, chunked_prefill_size=5000)
+    assert set(found) == {"max_running_requests"}
+
+
+def test_an_unknown_argument_gets_the_nearest_known_one() -> None:
+    assert (
+        "did you mean 'max_running_requests'?"
+        in problems_of(max_runing_requests=3)["max_runing_requests"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("tp_size", "4", "must be an integer"),
+        ("tp_size", True, "must be an integer"),
+        ("tp_size", 4.0, "must be an integer"),
+        ("enable_pdmux", 1, "must be True or False"),
+        ("cp_strategy", "diagonal", "must be one of 'zigzag', 'interleave'"),
+        ("cp_strategy", 1, "must be one of 'zigzag', 'interleave'"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(name: str, value: object, expected: str) -> None:
+    assert expected in problems_of(**{name: value})[name]
+
+
+def test_a_value_of_another_type_is_refused_by_validate_too() -> None:
+    for name in (field.name for field in fields(Config)):
+        broken = replace(Config.of(), **{name: [3]})  # type: ignore[arg-type]  # wrong on purpose
+        with pytest.raises(ConfigurationError):
+            broken.validate()
+
+
+def test_enums_are_their_values() -> None:
+    config = Config.from_arguments({"speculative_algorithm": "ngram"})
+    assert config.speculative_algorithm is SpeculativeAlgorithm.NGRAM
+    assert config.speculative
+
+
+def test_a_configuration_never_changes() -> None:
+    config = Config.of()
+    with pytest.raises(FrozenInstanceError):
+        config.tp_size = 2  # type: ignore[misc]  # frozen
+
+
+@given(strategies.configs())
+def test_drawn_configurations_are_legal_and_small(config: Config) -> None:
+    config.validate()
+    assert config.max_running_requests <= 1 + strategies.SPAN
+
+
+@given(strategies.configs(fixed={"speculative_algorithm": "eagle", "page_size": 4}))
+def test_fixed_arguments_stay(config: Config) -> None:
+    assert config.speculative_algorithm is SpeculativeAlgorithm.EAGLE
+    assert config.page_size == 4
