@@ -176,14 +176,14 @@ REFUSED: dict[str, tuple[tuple[Change, ...], str]] = {
             (
                 DECODE,
                 "tokens: requests * width",
-                "tokens: requests * width * (max_requests - requests)",
+                "tokens: requests * width % 7",
             ),
         ),
         "U402",
     ),
     "a list of peers that names nobody": (
         (((IDLE, "peers: [decode]", "peers: [decodes]")),),
-        "U203",
+        "U211",
     ),
 }
 
@@ -263,7 +263,7 @@ CHANGED: dict[str, tuple[tuple[Change, ...], frozenset[str]]] = {
         frozenset({"eager_target.starts.0", "eager_draft.starts.0"}),
     ),
     "a mode is left out": (
-        (("runners/eager.yaml", "modes: all", "modes: [extend, idle]"),),
+        (("runners/eager.yaml", "modes: all", "modes: [decode, extend, idle]"),),
         frozenset({"eager_draft.requests", "eager_draft.tokens"}),
     ),
     "another width": (

@@ -30,10 +30,10 @@ from ullage.expr.tree import (
 from ullage.prove.solver import Solver
 from ullage_runtime.integers import align_up, cdiv, next_in
 
-FAST = range(12)
-SLOW = range(12, 150)
+FAST = range(10)
+SLOW = range(10, 150)
 LEAST_SHARE = 0.7
-BATCHED = 24
+BATCHED = 16
 """Configurations tried for each of the fast specs."""
 
 

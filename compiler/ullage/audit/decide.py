@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ullage.analysis import Analysis
 from ullage.audit.expectation import diagnostics_of, expected
-from ullage.audit.finder import NEAR, Finder
+from ullage.audit.finder import Finder
 from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
 from ullage.audit.shown import Shower, counterexample
@@ -117,7 +117,7 @@ class _Mode:
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
-            if finder.find(limits=NEAR).kind != "found":
+            if not finder.near():
                 proof = self._proof(excluded)
                 if proof is not None:
                     return _Decision(tuple(found), True, None if found else proof)

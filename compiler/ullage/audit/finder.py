@@ -20,11 +20,8 @@ from ullage.expr.tree import Expr, Integer, Name
 from ullage.prove.encode import Encoder
 from ullage.prove.solver import Solver
 
-NEAR = (8, 64)
-"""Bounds on the sum within which nearly everything is found that there is."""
-
-LIMITS = (*NEAR, 1024, None)
-"""All bounds that are tried, in their order; None is no bound."""
+LIMITS = (8, 64, 1024, None)
+"""Bounds on the sum, in the order in which they are tried; None is no bound."""
 
 RLIMIT = 2_000_000
 """Of one question, in z3's own steps."""
@@ -77,11 +74,13 @@ class Finder:
         space = self.space
         self.space = Space(space.domain, space.live, conditions, space.members)
 
-    def find(
-        self, conditions: Sequence[Expr] = (), limits: Sequence[int | None] = LIMITS
-    ) -> Answer:
+    def near(self) -> bool:
+        """Whether there is an assignment so near that it is found at once."""
+        return any(self.ask((), limit, thorough=False).kind == "found" for limit in LIMITS[:2])
+
+    def find(self, conditions: Sequence[Expr] = ()) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
-        for limit in limits:
+        for limit in LIMITS:
             answer = self.ask(conditions, limit)
             if answer.kind == "found":
                 return answer
@@ -118,7 +117,13 @@ class Finder:
                 return found
             found = answer.assignment
 
-    def ask(self, conditions: Sequence[Expr], limit: int | None, *more: z3.BoolRef) -> Answer:
+    def ask(
+        self,
+        conditions: Sequence[Expr],
+        limit: int | None,
+        *more: z3.BoolRef,
+        thorough: bool = True,
+    ) -> Answer:
         """An assignment that satisfies the conditions, of at most the size `limit`."""
         terms = [self._encoder.boolean(each) for each in conditions]
         self._add_axioms()
@@ -128,7 +133,7 @@ class Finder:
             self._solver.add(self._size <= limit)
         solver = self._solver
         answer = solver.check()
-        if answer == z3.unknown:
+        if answer == z3.unknown and thorough:
             solver = _second_opinion(solver)
             answer = solver.check()
         model = solver.model() if answer == z3.sat else None

@@ -21,14 +21,11 @@ from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.certificate import Proof
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Spec, Transform
 
-FIELDS_RESERVED = (
-    *("allocate", "arenas", "count", "has_padding", "index"),
-    *("mode", "of", "padded", "rows", "self", "slots"),
-)
-"""What batches, registries, capacities and extents have besides what the spec names."""
+FIELDS_RESERVED = ("allocate", "arenas", "has_padding", "mode", "of", "self", "slots")
+"""What batches and registries have besides slots, carried fields and extents."""
 
-AXES_RESERVED = tuple(name for name in FIELDS_RESERVED if name not in ("padded", "rows"))
-"""The same, but for extents, which have no axes of their own."""
+AXES_RESERVED = ("count", "has_padding", "index", "mode", "of", "self")
+"""What batches, capacities and tuples of rows have besides axes."""
 
 LIVE_RESERVED = ("mode", "self")
 """What a live batch has besides the fields that the spec names."""

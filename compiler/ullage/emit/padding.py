@@ -17,7 +17,6 @@ from ullage.expr.tree import (
     Expr,
     Over,
     free_names,
-    substitute,
     walk,
 )
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Transform
@@ -75,7 +74,11 @@ def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
         *(axis.name for axis in engine.axes),
         *(variable.name for variable in mode.live),
         *serving,
-        *(name for entry in mode.pipeline for name, _ in engine.transform(entry.transform).let),
+        *(
+            name
+            for entry in mode.pipeline
+            for name in _local_names(engine.transform(entry.transform))
+        ),
     ]
     visible = frozenset(variable.name for variable in mode.live if variable.seen_in)
     return Scope(runner, mode, Names(names, RESERVED_LOCALS), serving, visible)
@@ -116,14 +119,12 @@ class _Transforms:
         self.lines.extend(body)
 
     def _body(self, step: Transform, entry: PipelineEntry) -> Iterator[str]:
-        runner = self.scope.runner
-        arguments = {name: runner.of_batch(value) for name, value in entry.arguments}
-
-        def resolved(value: Expr) -> Expr:
-            return fold(substitute(runner.of_batch(value), arguments))
-
-        assigns = [(name, resolved(value)) for name, value in step.assigns]
-        lets = _needed([(name, resolved(value)) for name, value in step.let], assigns)
+        # Arguments stay names: every mode brings the same number of values to a collective, even
+        # where two of them are equal for the arguments of one mode.
+        of_batch = self.scope.runner.of_batch
+        named = (*entry.arguments, *step.let)
+        assigns = [(name, fold(of_batch(value))) for name, value in step.assigns]
+        lets = _needed([(name, fold(of_batch(value))) for name, value in named], assigns)
         exchange = _Exchange(self.scope, step)
         pending = list(lets)
         while True:
@@ -139,6 +140,11 @@ class _Transforms:
         left = ", ".join(self.scope.local(name) for name, _ in assigns)
         right = ", ".join(exchange.source.of(value) for _, value in assigns)
         yield f"{left} = {right}" if len(assigns) > 1 else f"{left} = ({right})"
+
+
+def _local_names(step: Transform) -> tuple[str, ...]:
+    """The names that a transform has for itself."""
+    return (*step.arguments, *(name for name, _ in step.let))
 
 
 def _needed(
@@ -172,7 +178,7 @@ class _Exchange:
     @property
     def source(self) -> Source:
         """Expressions in which what was taken over ranks has a name."""
-        lets = {name for name, _ in self.step.let}
+        lets = {*_local_names(self.step)}
         axes = {axis.name for axis in self.scope.runner.engine.axes}
         names = {name: self.scope.local(name) for name in lets | axes}
         base = self.scope.source(names)
@@ -180,7 +186,7 @@ class _Exchange:
 
     def lines(self, values: Iterable[Expr], lets: Mapping[Expr, str]) -> Iterator[str]:
         """One exchange of all that can be computed by now."""
-        later = {name for name, _ in self.step.let} - self.available
+        later = {*_local_names(self.step)} - self.available
         nodes = dict.fromkeys(
             node
             for value in values

@@ -142,7 +142,23 @@ PARTLY = {"what is left by pages", "lengths of a pool of pages"}
 """What is tight where lengths end with a page, and not elsewhere."""
 
 
-@pytest.mark.parametrize("name", SUMS)
+FAST = {
+    "lengths",
+    "weighted",
+    "pages and lengths",
+    "pages of a pool of pages",
+    "lengths of a pool of pages",
+    "rows without what they fill",
+    "pages of two and more",
+    "pages of lengths that may be zero",
+    "two page sizes",
+    "a lower limit",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=() if each in FAST else pytest.mark.slow) for each in SUMS]
+)
 def test_a_sum_is_never_exceeded_and_tight_where_that_is_claimed(name: str, tmp_path: Path) -> None:
     found = derived(tmp_path, SUMS[name])
     compare_with_all_batches(found)
