@@ -15,13 +15,15 @@ from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
 class Argument:
     """A known argument: a whole number, a truth value, an enum by value, or a list of numbers.
 
-    `keyword`: what Python calls it, if its name is one that Python uses itself.
+    `keyword`: what Python calls it, if its name is one that Python uses itself. `required`: it
+    has no default.
     """
 
     name: str
     kind: type[int] | type[bool] | type[tuple[int, ...]] | type[StrEnum]
     place: str
     keyword: str = ""
+    required: bool = False
 
 
 # Any: the values go on as keyword arguments, whose types are those that were checked here.
@@ -30,8 +32,8 @@ def argument_values(
 ) -> dict[str, Any]:
     """The arguments that are given (None counts as not given), each of its type.
 
-    `place`: where the engine is declared. Raises ConfigurationError with all that are unknown or
-    of another type.
+    `place`: where the engine is declared. Raises ConfigurationError with all that are unknown,
+    missing or of another type.
     """
     by_name = {each.name: each for each in known}
     values: dict[str, Any] = {}
@@ -45,6 +47,12 @@ def argument_values(
             expected = _store(values, argument, value)
             if expected:
                 problems.append(ConfigurationProblem("U701", name, value, expected, argument.place))
+    for argument in known:
+        if argument.required and arguments.get(argument.name) is None:
+            expected = "it has no default, so it must be given"
+            problems.append(
+                ConfigurationProblem("U701", argument.name, None, expected, argument.place)
+            )
     if problems:
         raise ConfigurationError(problems)
     return values

@@ -188,7 +188,17 @@ REFUSED: dict[str, tuple[tuple[Change, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+LATE = ("U402", "U601", "U602", "U603")
+"""Errors that are found after all capacities were derived, or some."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if code in LATE else ())
+        for name, (_, code) in REFUSED.items()
+    ],
+)
 def test_a_mistake_is_an_error(name: str, tmp_path: Path) -> None:
     changes, code = REFUSED[name]
     codes = found(tmp_path, mutated(*changes)).codes

@@ -30,7 +30,7 @@ parameters:
   validate: {type: enum, values: [never, none, always], default: none, doc: when to look}
   deep: {type: bool, default: false, doc: more than one layer}
   pages: {type: int, range: [1, 512], default: 96, doc: pages of the pool}
-  page: {type: int, range: [1, 16], default: 4, doc: elements of a page}
+  page: {type: int, range: [1, 16], doc: "elements of a page, which each engine has to say"}
 
 constraints:
   - that: 2 * input <= max(buckets)
@@ -44,6 +44,7 @@ definitions:
   usable: "[b for b in buckets if b <= 2 * input or b == max(buckets)]"
   layers: depth if deep else 1
   listed: validate in [none, always]
+  role: worker
 
 ranks: ranks
 """

@@ -20,7 +20,7 @@ from ullage.expr.tree import Expr, Integer, Name
 from ullage.prove.encode import Encoder
 from ullage.prove.solver import Solver
 
-LIMITS = (8, 64, 1024, None)
+LIMITS = (8, 64, None, 1024)
 """Bounds on the sum, in the order in which they are tried; None is no bound."""
 
 RLIMIT = 2_000_000
@@ -76,29 +76,22 @@ class Finder:
 
     def near(self) -> bool:
         """Whether there is an assignment so near that it is found at once."""
-        return any(self.ask((), limit, thorough=False).kind == "found" for limit in LIMITS[:2])
+        return self.ask((), LIMITS[0], thorough=False).kind == "found"
 
     def find(self, conditions: Sequence[Expr] = ()) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
         for limit in LIMITS:
             answer = self.ask(conditions, limit)
-            if answer.kind == "found":
+            if answer.kind == "found" or (limit is None and answer.kind == "none"):
                 return answer
-        return answer
+        return Answer("unknown")
 
     def smallest(self, conditions: Sequence[Expr] = ()) -> Smallest | None:
         """An assignment of least size, and among those one with few switches on."""
-        below, found, minimal = -1, None, True
-        for limit in LIMITS:
-            answer = self.ask(conditions, limit)
-            if answer.assignment is not None:
-                found = answer.assignment
-                break
-            minimal = minimal and answer.kind == "none"
-            below = -1 if limit is None else limit
+        found = self.find(conditions).assignment
         if found is None:
             return None
-        size = self.space.size(found)
+        below, size, minimal = -1, self.space.size(found), True
         while size - below > 1:
             middle = (below + size) // 2
             answer = self.ask(conditions, middle)

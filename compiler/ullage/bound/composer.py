@@ -55,6 +55,7 @@ class Composer:
     resolved: ResolvedSpec
     for_worker: ForWorker
     own_peer: bool = False
+    needs_own_peer: bool = False
     marks: dict[str, Expr] = field(default_factory=dict)
     live: list[Live] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
@@ -169,7 +170,8 @@ class Composer:
                 break
             turns[group] = turn[1] + 1
             across = AcrossRanks(self, step, mode, turn)
-            assigned = across.assigned({**axes, **self._arguments(entry, named)})
+            arguments = self._arguments(entry, named)
+            assigned = across.assigned({**_serving_names(named), **axes, **arguments})
             applies = self.rewrite(step.when)
             axes = {
                 name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
@@ -203,7 +205,7 @@ class Composer:
             if (collective := self._transform(entry).collective) and collective.group == group
         ]
         named = self.live_of(peer, origin, guard)
-        return {**axes, **self._arguments(entries[position], named)}
+        return {**_serving_names(named), **axes, **self._arguments(entries[position], named)}
 
     def several_ranks(self) -> Expr:
         """Whether there is another rank at all."""
@@ -220,7 +222,8 @@ class Composer:
         name = f"others({spell(largest)})"
         if all(each.name != name for each in self.live):
             label = "what the other ranks bring together"
-            self.live.append(Live(name, Integer(0), high, TRUE, "total", label, place))
+            total = Live(name, Integer(0), high, TRUE, "total", label, place, every_value=False)
+            self.live.append(total)
         return Name(name)
 
     def mark(self, own: Expr) -> Name:
@@ -255,3 +258,12 @@ class Composer:
             if free_names(self.unmarked(Name(name))) & own
         }
         return not marks or (len(marks) == 1 and not names & own)
+
+
+def _serving_names(named: Axes) -> Axes:
+    """What varies while serving, without the live variables, whose names axes may share."""
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Name) and "@serving" in value.name
+    }

@@ -27,7 +27,6 @@ from ullage.expr.tree import (
     children,
     conjunction,
     disjunction,
-    free_names,
     negation,
     rebuild,
     substitute,
@@ -134,7 +133,7 @@ class _Deriver:
             )
         else:
             branches = [
-                Branch(mode, cases, extent, self._condition(mode, cases, peak), peak)
+                Branch(mode, cases, extent, self._condition(mode, peak), peak)
                 for cases, extent, peak in peaks
             ]
             return [branch for branch in branches if branch.condition != FALSE]
@@ -154,11 +153,9 @@ class _Deriver:
             related=((mode.place, f"mode '{mode.name}'"),),
         )
 
-    def _condition(self, mode: ModeProblem, cases: tuple[Expr, ...], peak: Peak) -> Expr:
+    def _condition(self, mode: ModeProblem, peak: Peak) -> Expr:
         """Where the branch can occur, without what the runner's own guard implies."""
-        live = {each.name for each in mode.live}
-        parts = [mode.guard, *(each for each in cases if not free_names(each) & live)]
-        parts.append(peak.condition)
+        parts = [mode.guard, peak.condition]
         known: tuple[Expr, ...] = (self.runner.guard,)
         kept: list[Expr] = []
         for part in _conjuncts(conjunction(*parts)):

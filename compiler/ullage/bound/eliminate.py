@@ -128,7 +128,8 @@ class Eliminator:
         chain.extend(self._tidied(current, canonical(current), search))
         current = chain[-1].right if chain else current
         witness = self._back_substitute(eliminations)
-        condition = conjunction(*(relation.claim for relation in left))
+        fixed = (case for case in cases if not self._is_live(case))
+        condition = conjunction(*fixed, *(relation.claim for relation in left))
         return Peak(condition, current, witness, tuple(eliminations), chained(extent, chain))
 
     def _choose(

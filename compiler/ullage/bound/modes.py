@@ -20,7 +20,9 @@ def compose(
     guard = fold(conjunction(rewrite(mode.when), exists))
     composer = Composer(resolved, rewrite)
     marked = _composed(composer, mode, runner, guard)
-    if all(composer.follows_one_maximum(extent) for extent in marked.extents.values()):
+    if not composer.needs_own_peer and all(
+        composer.follows_one_maximum(extent) for extent in marked.extents.values()
+    ):
         return _unmarked(composer, marked)
     return _composed(Composer(resolved, rewrite, own_peer=True), mode, runner, guard)
 

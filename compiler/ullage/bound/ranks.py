@@ -73,7 +73,8 @@ class AcrossRanks:
         others = tuple(self._of_peer(node.operand, peer, copy, local) for peer in self._peers)
         known = tuple(other for other in others if other is not None)
         if node.aggregate == "sum_ranks":
-            largest = fold(Call("max", (own, *known))) if known else own
+            self.composer.needs_own_peer = True  # one rank's share says nothing about the sum
+            largest = fold(Call("max", (Integer(0), *known)))
             total = self.composer.total_of_others(largest, node.place)
             return Binary("+", own, total)
         standing = own if self.composer.own_peer else self.composer.mark(own)

@@ -151,6 +151,10 @@ def isolate(
 
 def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
     """`left <= right` as a bound of `name`: right - left = slope * name + offset >= 0."""
+    if relation.right == Name(name) and name not in free_names(relation.left):
+        return "low", relation.left
+    if relation.left == Name(name) and name not in free_names(relation.right):
+        return "high", relation.right
     relation = _unrounded(name, relation)
     parts = linear_in(Binary("-", relation.right, relation.left), Name(name))
     if parts is None:

@@ -42,6 +42,7 @@ class Search:
     unfold: dict[str, Expr] = field(default_factory=dict)
     use_bounds: bool = True
     tried: dict[tuple[Expr, Expr], Step | None] = field(default_factory=dict)
+    signs: dict[tuple[Expr, int], bool] = field(default_factory=dict)
 
     def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
         """A proposed proof of `left <= right`, or None."""
@@ -60,7 +61,13 @@ class Search:
         return self.at_least(operand, 0)
 
     def at_least(self, operand: Expr, bound: int) -> bool:
-        """Whether `operand >= bound` holds, by its signs or else by the oracle."""
+        """Whether `operand >= bound` holds for a bound of 0 or 1, by signs or else by the oracle."""
+        key = (operand, bound)
+        if key not in self.signs:
+            self.signs[key] = self._at_least(operand, bound)
+        return self.signs[key]
+
+    def _at_least(self, operand: Expr, bound: int) -> bool:
         match operand:
             case Integer(value=value):
                 return value >= bound
@@ -84,6 +91,8 @@ class Search:
 
     def _leaf(self, left: Expr, right: Expr) -> Step | None:
         """The claim itself as an obligation; of a conditional its arms say all that can be said."""
+        if Comparison("<=", left, right) in self.given:
+            return Step("leaf", left, right)
         if _has_choice(left) or _has_choice(right):
             return None
         if self.oracle(Comparison("<=", left, right), self.given):
@@ -94,6 +103,8 @@ class Search:
         return Search(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
 
     def _by_shape(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        if isinstance(left, Integer) and 0 <= left.value <= 1 and self.at_least(right, left.value):
+            return Step("leaf", left, right)
         attempts = (
             self._congruence,
             self._split_left,
@@ -245,12 +256,24 @@ class Search:
 
     def _special(self, left: Expr, right: Expr, depth: int) -> Step | None:
         return (
-            self._scales(left, right, depth)
+            self._commuted(left, right, depth)
+            or self._scales(left, right, depth)
             or self._shifted_quotient(left, right, depth)
             or self._spread_quotient(left, right, depth)
             or self._above_itself(left, right, depth)
             or self._quotient_cancels(left, right, depth)
         )
+
+    def _commuted(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """a * b = b * a, and the same of sums."""
+        match left, right:
+            case Binary("*" | "+" as operator, a, b), Binary(other, c, _) if (
+                operator == other and a != b and a != c
+            ):
+                swapped = Binary(operator, b, a)
+                rest = self.at_most(swapped, right, depth)
+                return rest and Step("chain", left, right, (Step("leaf", left, swapped), rest))
+        return None
 
     def _scales(self, left: Expr, right: Expr, depth: int) -> Step | None:
         """Rounding a multiple up gives no more than the multiple of the rounded, and on to `right`.

@@ -57,7 +57,7 @@ class CapacitiesEmitter:
             "capacities.py.j2", runners=[self._runner(each) for each in self.engine.runners]
         )
         about = (sentence(f"How large the static buffers of {self.engine.spec.engine} are"),)
-        siblings = {"Config": "config"} | {name: "config" for _, name in self.engine.settings.enums}
+        siblings = dict.fromkeys(("Config", *self.engine.settings.enum_classes), "config")
         return Module("capacities.py", about, body, siblings)
 
     @property
@@ -76,11 +76,23 @@ class CapacitiesEmitter:
         return CapacitiesView(
             comment(runner.planned.place.short),
             runner.classes.capacities,
-            docstring((sentence(f"Elements along each axis that the {runner.title} holds"),)),
+            docstring(
+                (
+                    sentence(f"Elements along each axis that the {runner.title} holds"),
+                    self._assumed(runner),
+                )
+            ),
             "" if guard == TRUE else self._source.of(negated(guard)),
             f'"U702", {", ".join(parts)}',
             tuple(self._capacity(runner, each) for each in runner.problem.targets),
         )
+
+    def _assumed(self, runner: RunnerModel) -> str:
+        """What the proofs take for granted because load cannot see it."""
+        modes = {mode.name for mode, _ in runner.modes}
+        assumed = self.engine.analysis.certificate.assumed
+        listed = ", ".join(each for each in assumed if each.partition(".")[0] in modes)
+        return f"Assumed to be in range, since load cannot see it: {listed}." if listed else ""
 
     def _capacity(self, runner: RunnerModel, target: str) -> CapacityView:
         capacity = runner.capacity(target)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ullage.bound.problem import Constraint, Definition, Domain, Variable
 from ullage.bound.specialise import for_worker
 from ullage.emit.modules import Module, render
-from ullage.emit.settings import Described, Settings
+from ullage.emit.settings import Described, DescribedEnum, Settings
 from ullage.emit.source import Source, negated, shortened
 from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.kinds import EnumKind, IntKind, ListKind
@@ -62,11 +62,13 @@ class ArgumentView:
     kind: str
     place: str
     fill: tuple[str, ...]
+    required: bool = False
 
     @property
     def keyword(self) -> str:
-        """What says the name of the argument, where that is not the name of the parameter."""
-        return "" if self.key == literal(self.name) else f", {literal(self.name)}"
+        """What else is to be said of the argument."""
+        text = "" if self.key == literal(self.name) else f", keyword={literal(self.name)}"
+        return f"{text}, required=True" if self.required else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class ConfigEmitter:
         arguments = [self._argument(each) for each in self.domain.variables]
         body = render(
             "config.py.j2",
-            enums=[self._enum(parameter, name) for parameter, name in self.settings.enums],
+            enums=[_enum(each) for each in self.settings.enums],
             doc=docstring(
                 (
                     sentence(f"What the server arguments of {self.spec.engine} resolve to"),
@@ -124,12 +126,6 @@ class ConfigEmitter:
         )
         about = (sentence(f"The configuration of {self.spec.engine}"),)
         return Module("config.py", about, body, {})
-
-    def _enum(self, parameter: Parameter, name: str) -> EnumView:
-        members = tuple((value.upper(), literal(value)) for value in parameter.values)
-        text = parameter.doc or f"values of {parameter.name}"
-        doc = docstring((sentence(text),))
-        return EnumView(comment(parameter.place.short), name, doc, members)
 
     def _field(self, variable: Variable) -> FieldView:
         described = self.settings.of(variable.name)
@@ -168,7 +164,7 @@ class ConfigEmitter:
         place = literal(variable.place.short)
         name, key = described.attribute, literal(variable.name)
         if default is None and not described.guarded:
-            return ArgumentView(name, key, annotation, "", kind, place, ())
+            return ArgumentView(name, key, annotation, "", kind, place, (), required=True)
         if isinstance(default, Integer | Boolean | Enumerant) and not described.guarded:
             text = self._local.of(default)
             return ArgumentView(name, key, annotation, f" = {text}", kind, place, ())
@@ -352,6 +348,12 @@ class ConfigEmitter:
             source.of(negated(definition.guard)) if guarded else "",
             f"({value})",
         )
+
+
+def _enum(enum: DescribedEnum) -> EnumView:
+    members = tuple((value.upper(), literal(value)) for value in enum.values)
+    doc = docstring((sentence(enum.doc),))
+    return EnumView(comment(enum.place.short), enum.name, doc, members)
 
 
 def _is_plain(default: Expr) -> bool:

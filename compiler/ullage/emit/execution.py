@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ullage.emit.blocks import Block, If, Line, Statement, With
 from ullage.emit.loading import group_name
 from ullage.emit.model import RunnerModel
+from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
 from ullage.emit.source import Source, negated
 from ullage.emit.text import comment
@@ -29,7 +30,7 @@ from ullage.spec.steps import flattened
 PADDING = "has padding"
 """Stands for the condition that a batch has padded rows; no name of a spec has a blank."""
 
-RESERVED_LOCALS = ("batch", "config", "copy", "engine", "extents", "live", "pad", "self")
+RESERVED_LOCALS = (*IMPORTED, "batch", "config", "copy", "engine", "extents", "live", "pad", "self")
 
 
 @dataclass(frozen=True, slots=True)

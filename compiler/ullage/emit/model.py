@@ -125,7 +125,7 @@ class EngineModel:
     def runners(self) -> tuple[RunnerModel, ...]:
         """Every runner of every worker, with classes that nothing else is called."""
         taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Rows", "Worker"}
-        taken |= {name for _, name in self.settings.enums}
+        taken |= set(self.settings.enum_classes)
         made: list[RunnerModel] = []
         for planned in self.analysis.plan.runners:
             stem, number = camel(planned.name), 2

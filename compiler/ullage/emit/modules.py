@@ -117,22 +117,28 @@ def assembled(module: Module, header: Iterable[str]) -> str:
     )
 
 
+PREPARED: Final = ("config", "mode", "views")
+"""Local variables that templates provide, whether or not the lines of a spec need them."""
+
+
 def _without_unused(body: str) -> str:
-    """The body without the line `config = self.config` in functions that do not need it."""
+    """The body without prepared variables in functions that do not need them."""
     unused: set[int] = set()
     for function in ast.walk(ast.parse(body)):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        used = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == "config"]
-        for statement in function.body:
-            if (
-                isinstance(statement, ast.Assign)
-                and len(used) == 1
-                and used[0] in statement.targets
-            ):
-                unused.add(statement.lineno)
+        if isinstance(function, ast.FunctionDef):
+            unused |= {number for name in PREPARED for number in _only_set(function, name)}
     lines = body.split("\n")
     return "\n".join(line for number, line in enumerate(lines, 1) if number not in unused)
+
+
+def _only_set(function: ast.FunctionDef, name: str) -> list[int]:
+    """The line that sets a variable which nothing else in the function names."""
+    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    return [
+        statement.lineno
+        for statement in function.body
+        if isinstance(statement, ast.Assign) and named == statement.targets
+    ]
 
 
 def imports_of(body: str, siblings: Mapping[str, str], exports: Iterable[str] = ()) -> str:

@@ -76,7 +76,7 @@ def _package(engine: EngineModel, modules: list[Module]) -> Module:
         for module in modules
         for name in re.findall(r"^class (\w+)", module.body, re.MULTILINE)
     }
-    wanted = {"Config", "LiveBatch", "Mode", "Rows", *(name for _, name in engine.settings.enums)}
+    wanted = {"Config", "LiveBatch", "Mode", "Rows", *engine.settings.enum_classes}
     for runner in engine.runners:
         wanted |= {runner.classes.batch, runner.classes.capacities, runner.classes.engine}
         wanted |= {runner.classes.registry, runner.classes.runner}

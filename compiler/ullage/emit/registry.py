@@ -72,7 +72,7 @@ class RegistryEmitter:
         )
         about = (sentence(f"The static buffers of {self.engine.spec.engine}"),)
         siblings = {"Config": "config", "Rows": "batch"}
-        siblings |= {name: "config" for _, name in self.engine.settings.enums}
+        siblings |= dict.fromkeys(self.engine.settings.enum_classes, "config")
         siblings |= {each.classes.capacities: "capacities" for each in self.engine.runners}
         return Module("registry.py", about, body, siblings)
 

@@ -102,7 +102,7 @@ class RunnerEmitter:
         runner = self.runner
         siblings = {"Config": "config", "Rows": "batch", "Extents": "batch"}
         siblings |= {"LiveBatch": "batch", "Mode": "batch"}
-        siblings |= {name: "config" for _, name in runner.engine.settings.enums}
+        siblings |= dict.fromkeys(runner.engine.settings.enum_classes, "config")
         siblings |= {runner.classes.batch: "batch", runner.classes.capacities: "capacities"}
         siblings |= {runner.classes.registry: "registry", runner.classes.views: "registry"}
         return siblings | {runner.classes.engine: "engine"}

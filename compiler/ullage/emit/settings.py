@@ -12,10 +12,21 @@ from ullage.emit.names import ClassNames, Names
 from ullage.emit.source import Source
 from ullage.expr.kinds import EnumKind, IntKind, Kind, ListKind
 from ullage.expr.tree import TRUE, Enumerant, Expr, substitute
+from ullage.place import Place
 from ullage.spec.check import ResolvedSpec
+from ullage.spec.check_names import WORKER
 from ullage.spec.model import Parameter
 
-RESERVED_ATTRIBUTES = ("cls", "config", "from_arguments", "of", "self", "validate", *IMPORTED)
+RESERVED_ATTRIBUTES = (
+    "cls",
+    "config",
+    "defaults",
+    "from_arguments",
+    "of",
+    "self",
+    "validate",
+    *IMPORTED,
+)
 """What `Config` has or uses besides parameters and definitions."""
 
 RESERVED_CLASSES = ("Config", "Worker", *IMPORTED)
@@ -38,6 +49,16 @@ class Described:
         return self.guard != TRUE
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedEnum:
+    """An enum: what its class is called, its values and what it is about."""
+
+    name: str
+    values: tuple[str, ...]
+    doc: str
+    place: Place
+
+
 class Settings:
     """The parameters and definitions of an engine as `Config` holds them."""
 
@@ -58,12 +79,7 @@ class Settings:
             )
             for name, guard in guards.items()
         }
-        classes = ClassNames(RESERVED_CLASSES)
-        self._enums: Mapping[str, str] = {
-            parameter.name: classes.new(parameter.name)
-            for parameter in resolved.spec.parameters
-            if parameter.type == "enum"
-        }
+        self._enums = dict(self._named_enums(definitions))
 
     def of(self, name: str) -> Described:
         """A parameter or definition, by the name it has for its worker."""
@@ -77,16 +93,32 @@ class Settings:
         base = self._described[name].base
         return next(each for each in self.resolved.spec.parameters if each.name == base)
 
-    @property
-    def enums(self) -> Iterator[tuple[Parameter, str]]:
-        """Each enum parameter with the class of its values."""
+    def _named_enums(self, definitions: tuple[Definition, ...]) -> Iterator[tuple[str, str]]:
+        """Each enum with its class; that of the workers only if a definition is one of them."""
+        classes = ClassNames(RESERVED_CLASSES)
         for parameter in self.resolved.spec.parameters:
             if parameter.type == "enum":
-                yield parameter, self._enums[parameter.name]
+                yield parameter.name, classes.new(parameter.name)
+        kinds = (self._described[each.name].kind for each in definitions)
+        if any(isinstance(kind, EnumKind) and kind.name == WORKER for kind in kinds):
+            yield WORKER, "Worker"
 
-    def enum_class(self, parameter: str) -> str:
-        """The class of an enum parameter's values."""
-        return self._enums[parameter]
+    @property
+    def enum_classes(self) -> tuple[str, ...]:
+        """The classes of all enums."""
+        return tuple(self._enums.values())
+
+    @property
+    def enums(self) -> Iterator[DescribedEnum]:
+        """Every enum that the configuration has values of."""
+        spec = self.resolved.spec
+        for parameter in spec.parameters:
+            if parameter.type == "enum":
+                name, doc = self._enums[parameter.name], parameter.doc or parameter.name
+                yield DescribedEnum(name, parameter.values, doc, parameter.place)
+        if WORKER in self._enums:
+            values = tuple(worker.name for worker in spec.workers)
+            yield DescribedEnum(self._enums[WORKER], values, "process roles", spec.place)
 
     def member(self, value: Enumerant) -> str:
         """A value of an enum, such as `SpeculativeAlgorithm.EAGLE`."""

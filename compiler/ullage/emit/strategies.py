@@ -103,7 +103,7 @@ class StrategiesEmitter:
         )
         about = (sentence(f"Hypothesis strategies for {self.engine.spec.engine}"),)
         siblings = {"Config": "config", "LiveBatch": "batch", "Mode": "batch"}
-        siblings |= {name: "config" for _, name in settings.enums}
+        siblings |= dict.fromkeys(settings.enum_classes, "config")
         siblings |= {each.classes.module: "" for each in self.engine.runners}
         return Module("strategies.py", about, body, siblings)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate, Capacities, Capacity
-from ullage.bound.problem import Live, ModeProblem, Problem, RunnerProblem
+from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -178,19 +178,23 @@ def _realisable(mode: ModeProblem, extent: Expr, candidate: Candidate) -> bool:
     given the total of lengths, where lengths start at 1 and no other quotient competes.
     """
     names = free_names(extent)
-    if any("." in each.origin and each.name in names for each in mode.live):
+    origins = {each.origin for each in mode.live if each.name in names}
+    if any(f"{origin}.2" in origins for origin in origins):
         return False  # several other ranks are needed, and there may be just one
     stated = [free_names(each.condition) for each in mode.couplings if each.stated]
-    if any("cdiv(" in name for coupled in stated for name in coupled):
+    coupled = {name for names_of in stated for name in names_of if "cdiv(" in name}
+    totals = {each.name for each in mode.live if each.origin == "total" and each.name in names}
+    if coupled and totals - coupled:
         return False  # which quotients go with which total is not known there
-    quotients = [each for each in mode.live if each.name in names and "cdiv(" in each.name]
-    if not quotients:
-        return True
     chosen = {each.variable: each.value for each in candidate.eliminations}
-    lowest = [relation.left for relation in relations_of(mode) if _is(relation.right, quotients[0])]
-    at_low = chosen.get(quotients[0].name) in lowest
-    return len(quotients) == 1 and quotients[0].every_value and not at_low
+    partial = [each for each in mode.live if each.name in names and not each.every_value]
+    lowest = [each for each in partial if chosen.get(each.name) in _lows(mode, each.name)]
+    quotients = [name for name in totals if "cdiv(" in name]
+    inexact = [each for each in partial if "cdiv(" in each.name]
+    at_low = [name for name in quotients if chosen.get(name) in _lows(mode, name)]
+    return not lowest and not inexact and not at_low and len(quotients) <= 1
 
 
-def _is(node: Expr, live: Live) -> bool:
-    return isinstance(node, Name) and node.name == live.name
+def _lows(mode: ModeProblem, name: str) -> list[Expr]:
+    """The lower bounds of a live variable."""
+    return [relation.left for relation in relations_of(mode) if relation.right == Name(name)]

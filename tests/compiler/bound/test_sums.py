@@ -150,8 +150,6 @@ FAST = {
     "lengths of a pool of pages",
     "rows without what they fill",
     "pages of two and more",
-    "pages of lengths that may be zero",
-    "two page sizes",
     "a lower limit",
 }
 

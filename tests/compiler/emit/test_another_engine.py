@@ -125,7 +125,7 @@ def serve_batch(package: ModuleType, rows: int, **changes: Drawn) -> Drawn:
 
 def plain_runner(**arguments: object) -> Drawn:
     package = barrel()
-    config = package.Config.from_arguments(arguments)
+    config = package.Config.from_arguments({"page": 4, **arguments})
     return package.PlainMainRunner(config, Ranks([]), device="cpu", debug=True)
 
 
@@ -177,16 +177,25 @@ def test_a_varying_parameter_takes_one_of_its_values() -> None:
 
 def test_the_number_of_ranks_is_the_configured_one() -> None:
     package = barrel()
-    config = package.Config.from_arguments({"ranks": 2})
+    config = package.Config.from_arguments({"page": 4, "ranks": 2})
     with pytest.raises(Exception, match="the number of ranks is broken with 2"):
         package.PlainMainRunner(config, SingleRank(), device="cpu")
 
 
 def test_defaults_that_illegal_arguments_leave_undefined_hide_no_problem() -> None:
     with pytest.raises(Exception, match="half is 0, but must be an integer in") as caught:
-        barrel().Config.from_arguments({"half": 0})
+        barrel().Config.from_arguments({"page": 4, "half": 0})
     assert "window" in str(caught.value)
-    assert barrel().Config.from_arguments({"half": 4}).window == 1
+    assert barrel().Config.from_arguments({"page": 4, "half": 4}).window == 1
+
+
+def test_what_has_no_default_must_be_given() -> None:
+    with pytest.raises(Exception, match="page is None, but it has no default"):
+        barrel().Config.from_arguments({})
+
+
+def test_a_definition_can_be_a_worker() -> None:
+    assert plain_runner().config.role_main == barrel("config").Worker.MAIN
 
 
 class Steps:

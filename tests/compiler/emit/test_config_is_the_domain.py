@@ -115,3 +115,19 @@ def test_another_engine_accepts_what_its_specs_allow_and_nothing_else(data: st.D
     values = {spec_names.get(name, name): value for name, value in asdict(config).items()}
     expected = is_legal(analysis.resolved, analysis.problem.domain, values)
     assert accepts(config) is expected
+
+
+@given(st.data())
+def test_generated_capacities_are_the_formulas_that_were_proved(data: st.DataObject) -> None:
+    analysis = generated_barrel()[0]
+    config = data.draw(barrel("strategies").configs())
+    python = {"input": "input_", "validate": "validate_"}
+    names = [each.name for each in analysis.problem.domain.variables]
+    given_values = {name: getattr(config, python.get(name, name)) for name in names}
+    values = codes(analysis.resolved, given_values)
+    for definition in analysis.problem.domain.definitions:
+        values[definition.name] = evaluate(definition.value, values)
+    capacities = barrel().PlainMainCapacities.of(config)
+    for capacity in analysis.capacities.by_target:
+        field = capacity.target.replace(".", "_")
+        assert getattr(capacities, field) == evaluate(capacity.formula, values)

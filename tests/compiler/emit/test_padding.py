@@ -55,12 +55,12 @@ def padding_with(agree: str, folder: Path) -> list[str]:
             ],
         ),
         (
-            '    let: {half: "cdiv(rows, 2)", both: sum_ranks(half) * 2}\n    rows: both + half\n',
+            '    let: {part: "cdiv(rows, 2)", both: sum_ranks(part) * 2}\n    rows: both + part\n',
             [
-                "half = (cdiv(rows_, 2))",
-                '(total_0,) = ranks.sum_of(half, collective="agree")',
+                "part = (cdiv(rows_, 2))",
+                '(total_0,) = ranks.sum_of(part, collective="agree")',
                 "both = (total_0 * 2)",
-                "rows_ = (both + half)",
+                "rows_ = (both + part)",
             ],
         ),
     ],
