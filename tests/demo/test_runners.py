@@ -75,7 +75,7 @@ def test_the_demo_only_measures_what_is_generated(
 
 @pytest.mark.parametrize("sizes", ALL_SIZES)
 def test_shown_capacities_are_those_of_the_configuration(sizes: Sizes) -> None:
-    ranks = RecordedRanks(0, rounds=[[(1,)]], count=2) if sizes.ranks > 1 else None
+    ranks = RecordedRanks(0, rounds=[[(1, 1)]], count=2) if sizes.ranks > 1 else None
     runner = build_runner(Role.TARGET, sizes, ranks=ranks)
     mode = Mode.DLLM_EXTEND if sizes.block else Mode.TARGET_VERIFY if sizes.speculation else None
     width = sizes.block or (sizes.speculation.draft_tokens if sizes.speculation else 1)

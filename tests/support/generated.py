@@ -11,6 +11,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from support.barrel import BARREL
+from support.names import NAMES
+from support.tank import TANK
 from ullage.analysis import Analysis, analyse
 from ullage.emit.package import emit
 
@@ -47,20 +50,32 @@ def write_package(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-@cache
-def generated_barrel() -> tuple[Analysis, Mapping[str, str]]:
-    """The small second engine: its analysis, and the files generated for it."""
-    from support.barrel import BARREL
+ENGINES: Mapping[str, Mapping[str, str]] = {"barrel": BARREL, "names": NAMES, "tank": TANK}
+"""Small engines that have little in common with each other, and nothing with SGLang."""
 
-    analysis = analysed(Path(_FOLDER.name), "barrel", BARREL)
+
+@cache
+def generated(engine: str) -> tuple[Analysis, Mapping[str, str]]:
+    """The analysis of a small engine, and the files generated for it."""
+    analysis = analysed(Path(_FOLDER.name), engine, ENGINES[engine])
     return analysis, emit(analysis)
 
 
 @cache
-def barrel(module: str = "") -> ModuleType:
-    """The package generated for the small second engine, or one of its modules."""
+def package(engine: str, module: str = "") -> ModuleType:
+    """The package generated for a small engine, or one of its modules."""
     folder = Path(_FOLDER.name) / "packages"
-    write_package(folder / "generated_barrel", generated_barrel()[1])
+    write_package(folder / f"generated_{engine}", generated(engine)[1])
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    return importlib.import_module(f"generated_barrel.{module}" if module else "generated_barrel")
+    return importlib.import_module(".".join((f"generated_{engine}", *filter(None, (module,)))))
+
+
+def generated_barrel() -> tuple[Analysis, Mapping[str, str]]:
+    """The engine with one axis and buckets."""
+    return generated("barrel")
+
+
+def barrel(module: str = "") -> ModuleType:
+    """The package generated for it."""
+    return package("barrel", module)

@@ -6,6 +6,7 @@ Ranges are tiny, so that all batches can be tried; a spec declares only what it 
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 
 from support.small_specs import mode_text, small
@@ -87,7 +88,13 @@ def _local(draft: _Draft) -> str:
 
 def _step_of(draft: _Draft, axis: str) -> str:
     if draft.chance(0.08):
-        return draft.one(f"{axis} % step", f"max({axis} - cap, 0)", "max(tokens - requests, 0)")
+        return draft.one(
+            f"{axis} % step",
+            f"max({axis} - cap, 0)",
+            "max(tokens - requests, 0)",
+            f"max(9 - {axis}, 0)",
+            f"max(12 // max({axis}, 1), requests)",
+        )
     return draft.one(
         f"align_up({axis}, step)",
         f"align_up(align_up({axis}, step), width)",
@@ -109,6 +116,9 @@ def _sync(draft: _Draft) -> str:
     over = draft.one("max_ranks", "max_ranks", "sum_ranks")
     head = f"{{{when}collective: {{op: gather, group: dp}}, "
     operand = draft.one("tokens", "align_up(tokens, step)", "tokens * width")
+    if draft.chance(0.15):
+        own = draft.one("max_ranks(tokens) - tokens + 1", "max(sum_ranks(tokens) - tokens, 1)")
+        return f'{head}tokens: "{own}", requests: "max_ranks(requests)"}}'
     if draft.chance(0.4):
         rows = draft.one("padded // width", "max(padded, requests)", "requests")
         return f'{head}let: {{padded: "{over}({operand})"}}, requests: "{rows}", tokens: padded}}'
@@ -177,7 +187,8 @@ def _split(draft: _Draft, name: str) -> Live:
 
 def _summed(draft: _Draft, name: str) -> Live:
     """A live variable of each request, and sums over it."""
-    live = {"requests": "1; cap", "length": f"per requests: 1; {draft.one('3', 'top', 'width')}"}
+    ends = draft.one("1; 3", "1; top", "1; width", "1; 3", "0; 2", "2; width + 1")
+    live = {"requests": "1; cap", "length": f"per requests: {ends}"}
     where = ["sum_requests(length) <= top + 1"] if draft.chance(0.7) else []
     tokens = draft.one(
         "sum_requests(length)",
@@ -185,6 +196,7 @@ def _summed(draft: _Draft, name: str) -> Live:
         "sum_requests(cdiv(length, 2))",
         "sum_requests(cdiv(length, width))",
         "sum_requests(2 * length + cdiv(length, 2))",
+        "9 + sum_requests(2 * length) - sum_requests(cdiv(length, 2))",
     )
     if draft.chance(0.3):
         draft.slots.append(f"{name}_index: {_shaped('sum_requests(length + levels)', name)}")
@@ -219,6 +231,4 @@ def _files(draft: _Draft) -> Files:
 
 
 def _used(name: str, text: str) -> bool:
-    import re
-
     return re.search(rf"\b{name}\b", text) is not None

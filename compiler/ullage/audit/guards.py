@@ -130,7 +130,7 @@ class Narrowing:
 
     def kept(self, switches: Sequence[Switch]) -> tuple[Switch, ...]:
         """The switches that stay on when as many as possible are turned off, in their order."""
-        if self._turn_off(switches):
+        if not switches or self._turn_off(switches):
             return ()
         if len(switches) == 1:
             return tuple(switches)

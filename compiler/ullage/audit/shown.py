@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ullage.audit.model import Counterexample, Shown
-from ullage.audit.space import Assignment, Space, Value, touched
-from ullage.bound.problem import Domain, Variable
+from ullage.audit.space import Assignment, Space, Value, excess, touched
+from ullage.bound.problem import Domain
 from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import evaluate, evaluate_integer
-from ullage.expr.tree import Expr
+from ullage.expr.evaluate import evaluate_integer
+from ullage.expr.tree import Expr, Name
 from ullage.spec.check import ResolvedSpec
 
 
@@ -49,7 +49,7 @@ class Shower:
     def part(
         self, parameters: Mapping[str, Shown], assignment: Assignment, numbers: Iterable[Expr]
     ) -> Mapping[str, Shown]:
-        """The parameters that are not at their least values or enter the numbers."""
+        """The parameters that enter the numbers, and the switches that are on."""
         entering = frozenset[str]().union(
             *(touched(each, assignment, self._domain) for each in numbers)
         )
@@ -57,7 +57,19 @@ class Shower:
             each.name: parameters[each.name]
             for each in self._domain.variables
             if each.name in parameters
-            and (each.name in entering or not _is_least(each, assignment))
+            and (each.name in entering or (each.type in ("bool", "enum") and assignment[each.name]))
+        }
+
+    def raised(
+        self, parameters: Mapping[str, Shown], assignment: Assignment
+    ) -> Mapping[str, Shown]:
+        """The integers that are above their least values."""
+        return {
+            each.name: parameters[each.name]
+            for each in self._domain.variables
+            if each.type == "int"
+            and each.low is not None
+            and excess(Name(each.name), each.low, each.guard, assignment) > 0
         }
 
     def _shown(self, name: str, value: Value) -> Shown:
@@ -80,14 +92,22 @@ def counterexample(
     Raises AssertionError if the configuration reader and the solver see different numbers.
     """
     found = shower.configuration(assignment)
-    live = {each.name: assignment[each.name] for each in space.live if each.name in assignment}
+    live = {
+        each.name: evaluate_integer(Name(each.name), assignment)
+        for each in space.live
+        if each.name in assignment
+    }
     extent, stated = (evaluate_integer(each, {**found.values, **live}) for each in claim)
     if extent <= stated:
         raise AssertionError(f"{found.parameters} with {live} fits after all")
+    matter = {
+        **shower.part(found.parameters, assignment, claim),
+        **shower.raised(found.parameters, assignment),
+    }
     return Counterexample(
-        shower.part(found.parameters, assignment, claim),
+        {name: found.parameters[name] for name in found.parameters if name in matter},
         found.parameters,
-        {each.label: int(live[each.name]) for each in space.live if each.name in live},
+        {each.label: live[each.name] for each in space.live if each.name in live},
         extent,
         stated,
         guards,
@@ -95,13 +115,6 @@ def counterexample(
         space.size(assignment),
         minimal,
     )
-
-
-def _is_least(variable: Variable, assignment: Assignment) -> bool:
-    value = assignment[variable.name]
-    if variable.type == "int" and variable.low is not None:
-        return value == evaluate(variable.low, assignment)
-    return variable.type != "list" and not value
 
 
 def _enums(resolved: ResolvedSpec) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ullage.bound.oracle import Oracle
@@ -15,11 +16,16 @@ from ullage.expr.tree import (
     Conditional,
     Expr,
     children,
+    conjunction,
     negation,
     rebuild,
+    walk,
 )
 from ullage.prove.checker import Checker
 from ullage.prove.solver import Solver
+
+SPLITS = 1
+"""How many conditions of one formula are told apart at a time."""
 
 
 class AuditSearch(Search):
@@ -31,8 +37,8 @@ class AuditSearch(Search):
     def _under(self, condition: Expr) -> Search:
         return AuditSearch(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
 
-    def _special(self, left: Expr, right: Expr, depth: int) -> Step | None:
-        return super()._special(left, right, depth) or self._nested(left, right, depth)
+    def rounding(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        return super().rounding(left, right, depth) or self._nested(left, right, depth)
 
     def _nested(self, left: Expr, right: Expr, depth: int) -> Step | None:
         """align_up(align_up(x * w, a), b) <= align_up(align_up(x, a), b) * w, on to `right`."""
@@ -59,8 +65,11 @@ def _factored(node: Expr) -> Iterator[Step]:
                     operand, factor = step.right.left, step.right.right
                     middle = Call("align_up", (step.right, alignment))
                     scaled = Binary("*", Call("align_up", (operand, alignment)), factor)
-                    first = Step("monotone", node, middle, (step,))
-                    yield Step("chain", node, scaled, (first, Step("align_scales", middle, scaled)))
+                    links = (
+                        Step("monotone", node, middle, (step,)),
+                        Step("align_scales", middle, scaled),
+                    )
+                    yield Step("chain", node, scaled, links)
         case _:
             return
 
@@ -70,12 +79,11 @@ def prove(
 ) -> Step | None:
     """A checked proof of `left <= right` under `given`, or None where none was found.
 
-    Choices in `right` that `known` settles are settled first, so that both sides have one form.
+    Choices in `right` that `known`, a part of `given`, settles are settled first, so that both
+    sides have one form.
     """
     assumed = tuple(given)
-    unfold = {each.name: each.value for each in oracle.solver.domain.definitions}
-    search = AuditSearch(oracle, assumed, unfold)
-    step = _through(search, left, settled(right, known, oracle), right)
+    step = _Prover(oracle, assumed, known).at_most(left, right, SPLITS)
     return checked(step, (left, right), assumed, oracle.solver)
 
 
@@ -87,18 +95,60 @@ def checked(
     return step if holds else None
 
 
-def _through(search: Search, left: Expr, chosen: Expr, right: Expr) -> Step | None:
-    """left <= the folded choice <= the choice <= right."""
-    links: list[Step] = []
-    for start, end in ((left, fold(chosen)), (fold(chosen), chosen), (chosen, right)):
-        if start != end:
-            step = search.at_most(start, end)
+class _Prover:
+    """Looks for proofs under fixed assumptions, by cases where the shapes alone show nothing."""
+
+    def __init__(self, oracle: Oracle, given: tuple[Expr, ...], known: Expr) -> None:
+        self.oracle, self.given, self.known = oracle, given, known
+        unfold = {each.name: each.value for each in oracle.solver.domain.definitions}
+        self.search = AuditSearch(oracle, given, unfold)
+
+    def at_most(self, left: Expr, right: Expr, splits: int) -> Step | None:
+        """left <= the folded choice <= the choice <= right, or that in both of two cases."""
+        chosen = settled(right, self.known, self.oracle)
+        direct = self._linked((left, fold(chosen), chosen, right))
+        if direct is not None or splits == 0:
+            return direct
+        for condition in _conditions(chosen):
+            step = self._split(condition, left, chosen, right, splits - 1)
+            if step is not None:
+                return step
+        return None
+
+    def _linked(self, sides: Sequence[Expr]) -> Step | None:
+        links: list[Step] = []
+        for start, end in itertools.pairwise(dict.fromkeys(sides)):
+            step = self.search.at_most(start, end)
             if step is None:
-                return search.at_most(left, right)
+                return None
             links.append(step)
-    if len(links) <= 1:
-        return links[0] if links else Step("same", left, right)
-    return Step("chain", left, right, tuple(links))
+        if len(links) == 1:
+            return links[0]
+        return Step("chain", sides[0], sides[-1], tuple(links)) if links else None
+
+    def _split(
+        self, condition: Expr, left: Expr, chosen: Expr, right: Expr, splits: int
+    ) -> Step | None:
+        """left <= (the choice in one case if it holds, else in the other) <= right."""
+        arms: list[Expr] = []
+        premises: list[Step] = []
+        for case in (condition, negation(condition)):
+            inner = _Prover(self.oracle, (*self.given, case), conjunction(self.known, case))
+            arms.append(settled(chosen, inner.known, self.oracle))
+            premise = inner.at_most(left, arms[-1], splits)
+            if premise is None:
+                return None
+            premises.append(premise)
+        cases = Conditional(condition, arms[0], arms[1])
+        rest = self.search.at_most(cases, right)
+        first = Step("cases_right", left, cases, tuple(premises))
+        return rest and Step("chain", left, right, (first, rest))
+
+
+def _conditions(node: Expr) -> Iterator[Expr]:
+    """The conditions of all choices in an expression, once each."""
+    found = (each.condition for each in walk(node) if isinstance(each, Conditional))
+    yield from dict.fromkeys(found)
 
 
 def settled(node: Expr, known: Expr, oracle: Oracle) -> Expr:

@@ -177,6 +177,7 @@ class _Writer:
     bound: set[str] = field(default_factory=set)
     loaded: bool = False
     needs_extents: bool = False
+    used: set[str] = field(default_factory=set)
 
     def view(self, name: str, modes: list[Mode]) -> ExecuteView:
         steps = [item.step for item in _flat(self.items)]
@@ -186,8 +187,9 @@ class _Writer:
         if self.needs_extents:
             block = (Line("extents = self.extents(live, pad=pad)"),)
         self.loaded = not loads
-        block += self._block(self.items)
         gives = [step.gives for step in steps if step.gives is not None]
+        self.used = {name for step in steps for name in step.takes} | set(gives[-1:])
+        block += self._block(self.items)
         result = self._value(gives[-1]) if gives else "None"
         return ExecuteView(name, tuple(mode.name for mode in modes), block, result)
 
@@ -291,7 +293,8 @@ class _Writer:
             case _:
                 taken = "".join(f", {self._value(name)}" for name in step.takes)
                 call = f"engine.{step.name}({self._batch}{taken})"
-                yield Line(call if step.gives is None else f"{self._value(step.gives)} = {call}")
+                is_used = step.gives is not None and step.gives in self.used
+                yield Line(f"{self._value(step.gives or '')} = {call}" if is_used else call)
 
     def _load(self, step: Step) -> str:
         when = self.execution.runner.of_batch(step.when)

@@ -34,6 +34,21 @@ class GroupView:
     absent: tuple[str, ...]
     unloaded: tuple[str, ...]
 
+    @property
+    def checks_values(self) -> bool:
+        """Whether some source has a range of values."""
+        return any(slot.values for slot in self.slots)
+
+    @property
+    def poisons(self) -> bool:
+        """Whether there is anything to poison."""
+        return bool(self.slots or self.unloaded)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether a reader looks at padded rows of some slot."""
+        return any(slot.verify for slot in self.slots)
+
 
 @dataclass(frozen=True, slots=True)
 class Loading:

@@ -323,17 +323,18 @@ def _function(scope: Scope, name: str, lines: list[str], doc: str, *, rows: bool
 def _live_arguments(scope: Scope, text: str) -> Iterator[str]:
     for variable in scope.mode.live:
         local = scope.local(variable.name)
-        if variable.name in scope.visible and _mentions(text, local):
+        if variable.name in scope.visible and mentions(text, local):
             yield f"{local}: {'Sequence[int]' if variable.per else 'int'}"
 
 
 def _serving_arguments(scope: Scope, text: str) -> Iterator[str]:
     for name in scope.serving:
-        if _mentions(text, scope.local(name)):
+        if mentions(text, scope.local(name)):
             optional = " | None" if scope.runner.engine.settings.of(name).guarded else ""
             yield f"{scope.local(name)}: int{optional}"
 
 
-def _mentions(text: str, name: str) -> bool:
+def mentions(text: str, name: str) -> bool:
+    """Whether `name` stands in the source text as a name of its own."""
     words = "".join(c if c.isalnum() or c in "_." else " " for c in text).split()
     return name in words

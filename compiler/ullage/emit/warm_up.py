@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ullage.bound.capacities import Candidate
 from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
-from ullage.emit.padding import expansions, scope_of
+from ullage.emit.names import distinct
+from ullage.emit.padding import expansions, mentions, scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, tuple_of
 from ullage.expr.simplify import fold
@@ -58,11 +59,14 @@ class WarmUps:
     def _modes(self, warm_up: WarmUp) -> Iterator[WitnessView]:
         served = {mode.name: problem for mode, problem in self.runner.modes}
         for name in warm_up.modes:
-            if name in served:
-                yield from self._witnesses(self.runner.engine.mode(name), served[name].guard)
+            for view in self._witnesses(name, served[name].guard) if name in served else ():
+                yield view
+                if not view.condition:
+                    return
 
-    def _witnesses(self, mode: Mode, guard: Expr) -> Iterator[WitnessView]:
+    def _witnesses(self, name: str, guard: Expr) -> Iterator[WitnessView]:
         """One witness for each branch of the mode's largest extent along the last axis."""
+        mode = self.runner.engine.mode(name)
         axis = self.runner.engine.axes[-1].name
         for candidate in self.runner.capacity(axis).candidates:
             if candidate.mode == mode.name:
@@ -71,25 +75,32 @@ class WarmUps:
     def _witness(self, mode: Mode, candidate: Candidate, guard: Expr) -> WitnessView:
         source = self.runner.engine.settings.source("config")
         condition = fold(conjunction(guard, candidate.condition))
-        lines = tuple(self._lines(mode, candidate, source))
+        fields = tuple(self._fields(mode))
+        used = [text for _, text in fields]
+        lines: list[str] = []
+        for local, value in reversed(list(self._lines(mode, candidate, source))):
+            if any(mentions(text, local) for text in used):
+                lines.insert(0, f"{local} = ({value})")
+                used.append(value)
         return WitnessView(
             comment(mode.place.short, 8),
             mode.name,
             mode.name.upper(),
             "" if condition == TRUE else source.of(condition),
-            lines,
-            tuple(self._fields(mode)),
+            tuple(lines),
+            fields,
         )
 
-    def _lines(self, mode: Mode, candidate: Candidate, source: Source) -> Iterator[str]:
+    def _lines(self, mode: Mode, candidate: Candidate, source: Source) -> Iterator[tuple[str, str]]:
+        """Local variables with their values, live variables first."""
         scope = scope_of(self.runner, mode)
         for variable in mode.live:
             if variable.name in candidate.witness:
                 value = candidate.witness[variable.name]
-                yield f"{scope.local(variable.name)} = ({source.of(value)})"
+                yield scope.local(variable.name), source.of(value)
         rows = self._rows(mode, candidate.witness)
         for axis in self.runner.engine.axes:
-            yield f"rows_{axis.name} = ({source.of(rows[axis.name])})"
+            yield self._rows_local(mode, axis.name), source.of(rows[axis.name])
 
     def _rows(self, mode: Mode, witness: Mapping[str, Expr]) -> Mapping[str, Expr]:
         """The live rows of the witness, over parameters."""
@@ -98,6 +109,11 @@ class WarmUps:
         return {
             axis: fold(substitute(extent, dict(witness))) for axis, extent in stage.extents.items()
         }
+
+    def _rows_local(self, mode: Mode, axis: str) -> str:
+        """Live rows along an axis as a local variable."""
+        scope = scope_of(self.runner, mode)
+        return distinct(f"rows_{axis}", (scope.local(each.name) for each in mode.live))
 
     def _fields(self, mode: Mode) -> Iterator[tuple[str, str]]:
         scope = scope_of(self.runner, mode)
@@ -119,7 +135,7 @@ class WarmUps:
     def _tensor(self, slot: PlannedSlot, mode: Mode) -> str:
         """A tensor that padding could be made of, so that no reader minds what is in it."""
         engine = self.runner.engine
-        axes = {f"padded_{axis.name}": f"rows_{axis.name}" for axis in engine.axes}
+        axes = {f"padded_{axis.name}": self._rows_local(mode, axis.name) for axis in engine.axes}
         source = engine.settings.source("config").with_names(axes)
         field = self.runner.field(slot.name)
         own = {each.position for each in own_extents(self.runner) if each.slot == slot}

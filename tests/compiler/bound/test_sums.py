@@ -128,6 +128,9 @@ SUMS: dict[str, Files] = {
     "a choice of the configuration": paged(
         "sum_requests(length * 2 if page > 1 else cdiv(length, page))", parameters=FEW
     ),
+    "lengths without their pages": paged(
+        "9 * sum_requests(length) - sum_requests(cdiv(length, page))", parameters=FEW
+    ),
     "rounded twice": paged("align_up(sum_requests(length), page)", parameters=FEW),
     "a lower limit": paged("requests", where="sum_requests(length) >= pool", parameters=FEW),
     "equal to the pool": paged(
@@ -138,7 +141,11 @@ SUMS: dict[str, Files] = {
 
 LOOSE = {"pages of two and more", "pages of lengths that may be zero", "two page sizes"}
 """What no closed form is known for: sound, and never called tight."""
-PARTLY = {"what is left by pages", "lengths of a pool of pages"}
+PARTLY = {
+    "what is left by pages",
+    "lengths of a pool of pages",
+    "lengths without their pages",
+}
 """What is tight where lengths end with a page, and not elsewhere."""
 
 
@@ -149,6 +156,7 @@ FAST = {
     "pages of a pool of pages",
     "lengths of a pool of pages",
     "rows without what they fill",
+    "lengths without their pages",
     "pages of two and more",
     "a lower limit",
 }

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.generated import barrel
+from support.generated import package as generated_package
 from ullage_runtime.debug import poison
 from ullage_runtime.errors import BatchError, CapacityError
 from ullage_runtime.ranks import SingleRank
@@ -237,3 +238,23 @@ def test_a_condition_on_the_configuration_and_a_fact_asks_the_fact_once() -> Non
     plain_runner(deep=True).execute(live, engine)
     assert engine.calls.count("ready") == 1
     assert engine.calls[-7:] == ["quiet", "in", "quiet", "in", "finish", "out", "out"]
+
+
+def test_names_that_python_and_generated_code_use_themselves_are_no_obstacle() -> None:
+    names = generated_package("names")
+    config = names.Config.from_arguments({"of": 2, "self_": 6})
+    assert (config.defaults_, config.torch_) == (3, names.Torch.MODE)
+    runner = names.RunnerBatchRunner(config, SingleRank(), device="cpu", debug=True)
+    live = names.LiveBatch(
+        mode=names.Mode.LOAD,
+        config=2,
+        views=torch.tensor([4, 5]),
+        problem=torch.tensor([6, 7]),
+        mode_=torch.tensor([8, 9]),
+    )
+    batch = runner.load(live)
+    assert (batch.count_, batch.padded) == (2, 2)
+    assert batch.config_slot.tolist() == [4, 5]
+    assert batch.views.tolist() == [6, 7]
+    assert batch.extents.tolist() == [8, 9]
+    assert batch.slots_.tolist() == [2]

@@ -1,0 +1,91 @@
+"""Counterexamples with lists, varying parameters and totals over requests are real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.audits import SMALL, Audited, audited, stating
+
+_ENGINE = """\
+ullage: 1
+engine: small
+axes:
+  requests: {unit: requests}
+  tokens: {unit: tokens}
+workers:
+  target: {doc: the served model}
+parameters:
+  rows: {type: int, range: [1, 6], unit: requests, default: 3}
+  pool: {type: int, range: [1, 20], unit: tokens, default: 12}
+  longest: {type: int, range: [1, 9], unit: tokens, default: 5}
+  buckets: {type: list, range: [1, 8], unit: requests, default: [4, 8]}
+  widths: {type: list, range: [1, 4], unit: tokens/requests, default: [2, 3]}
+  width: {type: int, range: [1, 4], unit: tokens/requests, varies: widths, default: 2}
+constraints:
+  - {that: rows <= max(buckets), else: the largest bucket takes all rows}
+definitions:
+  one_row: {value: 1, unit: requests}
+"""
+
+_REST = """\
+transforms:
+  bucket: {requests: "next_in(requests, buckets)"}
+slots:
+  ids: {shape: [tokens], dtype: int64, source: batch.ids, values: [0, 9]}
+  lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 9]}
+  indices:
+    {shape: [sum_requests(length)], dtype: int32, source: batch.indices, values: [0, 9]}
+readers:
+  embedding:
+    reads: {ids: {rows: live}, lengths: {rows: live}, indices: {rows: live}}
+"""
+
+_DECODE = """\
+mode: decode
+live:
+  requests: {range: [1, rows], seen_in: batch.size}
+  length: {per: requests, range: [1, longest], seen_in: assumed}
+  where: [sum_requests(length) <= pool]
+axes: {requests: requests, tokens: requests * width}
+pipeline: [bucket]
+"""
+
+FILES = {**SMALL, "engine.yaml": _ENGINE, "rest.yaml": _REST, "decode.yaml": _DECODE}
+
+
+def of_one(folder: Path, formula: str) -> Audited:
+    return audited(folder, stating(f"{formula}, expect: proved", files=FILES))
+
+
+def test_a_bucket_above_all_rows_is_found(tmp_path: Path) -> None:
+    (report,) = of_one(tmp_path, "axis: requests, formula: rows").report.formulas
+    example = report.of("decode").counterexamples[0]
+    buckets = example.parameters["buckets"]
+    assert isinstance(buckets, tuple)
+    assert (example.parameters["rows"], example.stated) == (1, 1)
+    assert example.extent == min(each for each in buckets if each >= 1) > 1
+
+
+def test_the_width_that_a_batch_has_is_one_of_the_list(tmp_path: Path) -> None:
+    (report,) = of_one(tmp_path, 'axis: tokens, formula: "rows * width"').report.formulas
+    example = report.of("decode").counterexamples[0]
+    widths = example.parameters["widths"]
+    assert isinstance(widths, tuple)
+    assert example.live["width while serving"] in widths
+    assert example.parameters["width"] in widths
+    assert example.extent == example.live["requests"] * example.live["width while serving"]
+
+
+def test_the_largest_width_is_enough(tmp_path: Path) -> None:
+    found = of_one(tmp_path, 'axis: tokens, formula: "rows * upper(width)"')
+    assert found.report.formulas[0].of("decode").verdict == "proved"
+
+
+def test_a_total_over_the_requests_is_bounded_by_the_pool(tmp_path: Path) -> None:
+    short = 'slot: indices, formula: "pool - 1"'
+    (report,) = of_one(tmp_path / "short", short).report.formulas
+    example = report.of("decode").counterexamples[0]
+    assert (example.extent, example.stated) == (1, 0)
+    assert example.live["sum of length over the requests"] == 1
+    enough = of_one(tmp_path / "enough", "slot: indices, formula: pool")
+    assert enough.report.formulas[0].overall == "wastes"
