@@ -136,7 +136,10 @@ class _Transforms:
             remaining = [value for _, value in (*pending, *assigns)]
             if all(map(exchange.is_ready, remaining)):
                 break
-            yield from exchange.lines(remaining, dict((value, name) for name, value in pending))
+            names = {value: name for name, value in pending or exchange.whole(assigns)}
+            yield from exchange.lines(remaining, names)
+        if all(exchange.is_named(name, value) for name, value in assigns):
+            return
         left = ", ".join(self.scope.local(name) for name, _ in assigns)
         right = ", ".join(exchange.source.of(value) for _, value in assigns)
         yield f"{left} = {right}" if len(assigns) > 1 else f"{left} = ({right})"
@@ -171,6 +174,17 @@ class _Exchange:
         """Whether everything that `value` takes over ranks is there."""
         return all(node in self.taken for node in walk(value) if isinstance(node, Over))
 
+    def whole(self, assigns: list[tuple[str, Expr]]) -> list[tuple[str, Expr]]:
+        """The assignments to axes if one exchange is all that they are, otherwise none."""
+        values = [value for _, value in assigns]
+        is_whole = len(set(values)) == len(values) and all(
+            isinstance(value, Over)
+            and value not in self.taken
+            and not any(isinstance(inner, Over) for inner in walk(value.operand))
+            for value in values
+        )
+        return assigns if is_whole else []
+
     def is_named(self, name: str, value: Expr) -> bool:
         """Whether the exchange itself has given `value` its name."""
         return isinstance(value, Over) and self.taken.get(value) == self.scope.local(name)
@@ -184,8 +198,8 @@ class _Exchange:
         base = self.scope.source(names)
         return Source(base.name, base.enumerant, lambda node: self.taken[node])
 
-    def lines(self, values: Iterable[Expr], lets: Mapping[Expr, str]) -> Iterator[str]:
-        """One exchange of all that can be computed by now."""
+    def lines(self, values: Iterable[Expr], known: Mapping[Expr, str]) -> Iterator[str]:
+        """One exchange of all that can be computed by now; `known` values have names already."""
         later = {*_local_names(self.step)} - self.available
         nodes = dict.fromkeys(
             node
@@ -198,7 +212,7 @@ class _Exchange:
         )
         source = self.source
         operands = [source.of(node.operand) for node in nodes]
-        names = [self._name(node, lets) for node in nodes]
+        names = [self._name(node, known) for node in nodes]
         group = self.step.collective.group if self.step.collective else ""
         ranks = self.scope.runner.ranks_name(group)
         arguments = f"{', '.join(operands)}, collective={literal(self.step.name)}"
@@ -215,11 +229,12 @@ class _Exchange:
                 function = "max" if node.aggregate == "max_ranks" else "sum"
                 yield f"{name} = {function}(each[{position}] for each in gathered)"
 
-    def _name(self, node: Over, lets: Mapping[Expr, str]) -> str:
-        word = "largest" if node.aggregate == "max_ranks" else "total"
-        wished = self.scope.local(lets[node]) if node in lets else f"{word}_{len(self.taken)}"
-        taken = () if node in lets else self.taken.values()
-        self.taken[node] = distinct(wished, taken)
+    def _name(self, node: Over, known: Mapping[Expr, str]) -> str:
+        if node in known:
+            self.taken[node] = self.scope.local(known[node])
+        else:
+            word = "largest" if node.aggregate == "max_ranks" else "total"
+            self.taken[node] = distinct(f"{word}_{len(self.taken)}", self.taken.values())
         return self.taken[node]
 
 

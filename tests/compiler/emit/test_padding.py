@@ -32,8 +32,8 @@ def padding_with(agree: str, folder: Path) -> list[str]:
         (
             "    rows: max_ranks(rows)\n",
             [
-                '(largest_0,) = ranks.max_of(rows_, collective="agree")',
-                "rows_ = (largest_0)",
+                '(rows_,) = ranks.max_of(rows_, collective="agree")',
+                "# pad: barrel/modes/serve.yaml:10, barrel/transforms.yaml:9",
             ],
         ),
         (
