@@ -62,10 +62,9 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -83,10 +82,9 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -102,11 +100,10 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -130,10 +127,9 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -151,10 +147,9 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -174,11 +169,10 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 

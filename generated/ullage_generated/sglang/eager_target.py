@@ -62,10 +62,9 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -82,11 +81,10 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
     # specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -104,10 +102,9 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -123,11 +120,10 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -145,10 +141,9 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 
@@ -168,11 +163,10 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -188,11 +182,10 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -208,11 +201,10 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:22
     if config.require_mlp_sync:
-        (largest_0,) = ranks.max_of(
+        (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
             collective="mlp_sync_tokens",
         )
-        tokens = largest_0
     return Rows(requests, tokens)
 
 
@@ -230,10 +222,9 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        largest_0, largest_1 = ranks.max_of(
+        requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
         )
-        requests, tokens = largest_0, largest_1
     return Rows(requests, tokens)
 
 

@@ -33,7 +33,7 @@ def padding_with(agree: str, folder: Path) -> list[str]:
             "    rows: max_ranks(rows)\n",
             [
                 '(rows_,) = ranks.max_of(rows_, collective="agree")',
-                "# pad: barrel/modes/serve.yaml:10, barrel/transforms.yaml:9",
+                "rows_ = (next_in(rows_, config.buckets))",
             ],
         ),
         (
