@@ -108,7 +108,9 @@ class _Mode:
             analysis.problem.domain,
             mode.live,
             (mode.guard, question.guard, *mode.where, too_large),
-            members_of(analysis.resolved, question.runner.worker, mode.live),
+            members_of(
+                analysis.resolved, analysis.problem.domain, question.runner.worker, mode.live
+            ),
         )
 
     def decision(self) -> _Decision:

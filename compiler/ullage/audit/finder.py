@@ -7,6 +7,7 @@ evaluated exactly before it counts: of a list z3 knows only a part.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,9 +15,9 @@ from typing import Literal
 import z3
 
 from ullage.audit.space import Assignment, Space, Value
-from ullage.bound.problem import Variable
+from ullage.bound.problem import Definition, Variable
 from ullage.expr.evaluate import EvaluationError, evaluate_integer
-from ullage.expr.tree import Expr, Integer, Name
+from ullage.expr.tree import Call, Expr, Function, Integer, Name, free_names
 from ullage.prove.encode import Encoder
 from ullage.prove.solver import Solver
 
@@ -25,6 +26,10 @@ LIMITS = (8, 64, None, 1024)
 
 RLIMIT = 2_000_000
 """Of one question, in z3's own steps."""
+
+
+_WORD = re.compile(r"\w+")
+_ENDS: tuple[Function, Function] = ("min", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class Finder:
         held = [*space.conditions, *(each.that for each in space.domain.constraints)]
         self._solver.add([self._encoder.boolean(each) for each in held])
         self._live()
+        self._members()
         self._size = self._sum(self._excesses())
         self._rank = self._sum(self._switched())
         self._add_axioms()
@@ -133,14 +139,16 @@ class Finder:
         self._solver.pop()
         if model is None:
             return Answer("none" if answer == z3.unsat else "unknown")
-        return self._verified(model, conditions)
+        return self._verified(model, conditions, limit)
 
-    def _verified(self, model: z3.ModelRef, conditions: Sequence[Expr]) -> Answer:
+    def _verified(
+        self, model: z3.ModelRef, conditions: Sequence[Expr], limit: int | None
+    ) -> Answer:
         space = self.space
         exact = Space(space.domain, space.live, (*space.conditions, *conditions), space.members)
         for raw in self._readings(model):
             assignment = Assignment(space.domain, space.live, raw)
-            if exact.holds(assignment):
+            if exact.holds(assignment) and (limit is None or space.size(assignment) <= limit):
                 return Answer("found", assignment)
         return Answer("unknown")
 
@@ -167,11 +175,29 @@ class Finder:
         """The integers of the model that can be elements of a list, up to its largest one."""
         assignment = Assignment(self.space.domain, self.space.live, raw)
         low, high = (_end(end, assignment) for end in (variable.low, variable.high))
-        terms = {**self._encoder.terms, **self._encoder.names}
-        values = {name: model.eval(term, model_completion=True) for name, term in terms.items()}
-        known = {n: v.as_long() for n, v in values.items() if isinstance(v, z3.IntNumRef)}
+        known = {name: self._integer(model, term) for name, term in self._about(variable.name)}
         top = known.get(f"max({variable.name})", low)
         return sorted({value for value in known.values() if low <= value <= min(top, high)} | {top})
+
+    def _about(self, elements: str) -> Iterable[tuple[str, z3.ExprRef]]:
+        """The terms that are elements of a list: those that name it, and its members."""
+        names = {elements, *(each.name for each in self._resting_on(elements))}
+        members = {each for each, source in self.space.members.items() if source == elements}
+        for name, term in (*self._encoder.terms.items(), *self._encoder.names.items()):
+            if name in members or names & set(_WORD.findall(name)):
+                yield name, term
+
+    def _resting_on(self, elements: str) -> Iterable[Definition]:
+        """The lists that are made from another one."""
+        known = {elements}
+        for each in self.space.domain.definitions:
+            if each.kind == "list" and free_names(each.value) & known:
+                known.add(each.name)
+                yield each
+
+    def _integer(self, model: z3.ModelRef, term: z3.ExprRef) -> int:
+        value = model.eval(term, model_completion=True)
+        return value.as_long() if isinstance(value, z3.IntNumRef) else -1
 
     def _live(self) -> None:
         for live in self.space.live:
@@ -180,6 +206,16 @@ class Finder:
                 self._encoder.integer(live.low) <= value, value <= self._encoder.integer(live.high)
             )
             self._solver.add(z3.Implies(self._encoder.boolean(live.guard), inside))
+
+    def _members(self) -> None:
+        """What varies over a list lies between its ends; whether it is in it, is seen later."""
+        variables = {each.name: each for each in self.space.domain.variables}
+        for name, elements in self.space.members.items():
+            if name in variables:
+                guards = [self._encoder.boolean(variables[each].guard) for each in (name, elements)]
+                value = self._encoder.integer(Name(name))
+                low, high = (self._encoder.integer(Call(end, (Name(elements),))) for end in _ENDS)
+                self._solver.add(z3.Implies(z3.And(guards), z3.And(low <= value, value <= high)))
 
     def _excesses(self) -> Iterable[z3.ArithRef]:
         ranges = [(e.name, e.low, e.guard) for e in self.space.domain.variables if e.type == "int"]

@@ -19,7 +19,7 @@ Raw = Mapping[str, Value]
 class Space:
     """All assignments of the domain and of live variables that satisfy `conditions`.
 
-    `members`: live variables that take on the elements of a list parameter, by its name.
+    `members`: parameters and live variables that are elements of a list parameter, by its name.
     """
 
     domain: Domain
@@ -34,6 +34,7 @@ class Space:
                 all(_in_range(each, assignment) for each in self.domain.variables)
                 and all(evaluate_boolean(c.that, assignment) for c in self.domain.constraints)
                 and all(self._is_live(each, assignment) for each in self.live)
+                and all(self._is_member(*each, assignment) for each in self.members.items())
                 and all(evaluate_boolean(each, assignment) for each in self.conditions)
             )
         except EvaluationError:
@@ -44,8 +45,11 @@ class Space:
             return True
         value = evaluate_integer(Name(each.name), assignment)
         low, high = (evaluate_integer(end, assignment) for end in (each.low, each.high))
-        elements = assignment.get(self.members.get(each.name, ""))
-        return low <= value <= high and (not isinstance(elements, list) or value in elements)
+        return low <= value <= high
+
+    def _is_member(self, name: str, elements: str, assignment: Assignment) -> bool:
+        values = assignment.get(elements)
+        return name not in assignment or not isinstance(values, list) or assignment[name] in values
 
     def size(self, assignment: Assignment) -> int:
         """The sum of integer parameters and live values above their least values."""
@@ -105,15 +109,20 @@ class Assignment(Mapping[str, Value]):
             return False
 
 
-def members_of(resolved: ResolvedSpec, worker: str, live: tuple[Live, ...]) -> Mapping[str, str]:
-    """The live variables that are the current values of varying parameters, with their lists."""
+def members_of(
+    resolved: ResolvedSpec, domain: Domain, worker: str, live: tuple[Live, ...]
+) -> Mapping[str, str]:
+    """What varies, as configured and as batches bring it, with the lists that it varies over."""
     found: dict[str, str] = {}
     for parameter in resolved.spec.parameters:
         if parameter.varies is not None:
             own = parameter.varies in resolved.worker_dependent
             elements = worker_name(parameter.varies, worker) if own else parameter.varies
-            start = f"{parameter.name}@serving"
-            found.update({each.name: elements for each in live if each.name.startswith(start)})
+            serving = f"{parameter.name}@serving"
+            names = {parameter.name, worker_name(parameter.name, worker)}
+            configured = (each.name for each in domain.variables if each.name in names)
+            brought = (each.name for each in live if each.name.startswith(serving))
+            found.update(dict.fromkeys((*configured, *brought), elements))
     return found
 
 

@@ -11,7 +11,7 @@ from ullage.audit.finder import Finder
 from ullage.audit.model import Waste
 from ullage.audit.shown import Configuration, Shower
 from ullage.audit.soundness import prove
-from ullage.audit.space import Assignment, Space
+from ullage.audit.space import Assignment, Space, members_of
 from ullage.audit.stated import Question
 from ullage.bound.oracle import Oracle
 from ullage.bound.problem import ModeProblem
@@ -89,13 +89,18 @@ class Wastes:
         if prove(formula, capacity, (guard,), self.oracle, known=guard) is not None:
             return False
         wasteful = (guard, Comparison("<", capacity, formula))
-        finder = Finder(self.analysis.solver, Space(self.analysis.problem.domain, (), wasteful, {}))
+        finder = Finder(self.analysis.solver, self._space(question, wasteful))
         answer = finder.find()
         smallest = finder.smallest() if answer.kind == "found" else None
         if smallest is None:
             return False if answer.kind == "none" else None
         found = self.shower.configuration(smallest.assignment)
         return self._waste(question, SMALLEST, found)
+
+    def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
+        domain = self.analysis.problem.domain
+        members = members_of(self.analysis.resolved, domain, question.runner.worker, ())
+        return Space(domain, (), conditions, members)
 
     def _waste(self, question: Question, origin: str, found: Configuration) -> Waste | None:
         values = found.values

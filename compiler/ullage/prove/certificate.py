@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate, Capacities, Capacity
-from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.problem import Live, ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -15,6 +15,7 @@ from ullage.expr.tree import (
     FALSE,
     TRUE,
     Call,
+    Comparison,
     Conditional,
     Expr,
     Integer,
@@ -163,38 +164,77 @@ class _Certifier:
                 step = Step("leaf", candidate.formula, candidate.formula)
                 checker.flaws.append(Flaw(step, f"the witness breaks {spell(relation)}"))
         extent = mode.extents[self.capacity.target]
-        results.append(_realisable(mode, extent, candidate))
+        results.append(self._realisable(mode, extent, witness, given))
         if not results[-1]:
             step = Step("leaf", candidate.formula, candidate.formula)
             checker.flaws.append(Flaw(step, "no lengths are known that have these totals"))
         reached = substitute(extent, witness)
         return all(results) and checker.holds(candidate.tight, (candidate.formula, reached), given)
 
+    def _realisable(
+        self, mode: ModeProblem, extent: Expr, witness: dict[str, Expr], given: tuple[Expr, ...]
+    ) -> bool:
+        """Whether a batch exists that has the totals of the witness.
 
-def _realisable(mode: ModeProblem, extent: Expr, candidate: Candidate) -> bool:
-    """Whether a batch exists that has the totals of the witness.
+        A total of lengths takes every value of its range. A total of quotients reaches its upper
+        end given the total of lengths where these start at 1; and lengths that are all as short as
+        can be always exist.
+        """
+        names = free_names(extent)
+        coupled = frozenset[str]().union(
+            *(free_names(each.condition) for each in mode.couplings if each.stated)
+        )
+        if _needs_two_others(mode, names):
+            return False
+        quotients = [
+            each for each in mode.live if "cdiv(" in each.name and each.name in names | coupled
+        ]
+        sums = [each for each in mode.live if each.origin == "total" and not each.every_value]
+        others = [each for each in sums if each.name in names and each not in quotients]
+        if self._all_shortest(mode, witness, given):
+            return True
+        if len(quotients) > 1 or any(not each.every_value for each in quotients):
+            return False
+        return all(
+            self._at_end(mode, each, witness, given, upper=True) for each in (*quotients, *others)
+        )
 
-    A total of lengths takes every value of its range. A total of quotients reaches the upper end
-    given the total of lengths, where lengths start at 1 and no other quotient competes.
-    """
-    names = free_names(extent)
+    def _at_end(
+        self,
+        mode: ModeProblem,
+        live: Live,
+        witness: dict[str, Expr],
+        given: tuple[Expr, ...],
+        *,
+        upper: bool,
+    ) -> bool:
+        """Whether the witness gives the variable the end of its range."""
+        ends = _bounds(mode, live.name, upper=upper)
+        extreme = ends[0] if len(ends) == 1 else Call("min" if upper else "max", ends)
+        value, end = witness[live.name], fold(substitute(extreme, witness))
+        claim = Comparison("<=", end, value) if upper else Comparison("<=", value, end)
+        return self.solver.proves(fold(claim), given)
+
+    def _all_shortest(
+        self, mode: ModeProblem, witness: dict[str, Expr], given: tuple[Expr, ...]
+    ) -> bool:
+        """Whether all totals of the witness are those of the shortest lengths."""
+        totals = [each for each in mode.live if each.name.startswith("total(")]
+        return bool(totals) and all(
+            self._at_end(mode, each, witness, given, upper=False) for each in totals
+        )
+
+
+def _needs_two_others(mode: ModeProblem, names: frozenset[str]) -> bool:
+    """Whether an extent takes values from two other ranks of one mode, where one may be all."""
     origins = {each.origin for each in mode.live if each.name in names}
-    if any(f"{origin}.2" in origins for origin in origins):
-        return False  # several other ranks are needed, and there may be just one
-    stated = [free_names(each.condition) for each in mode.couplings if each.stated]
-    coupled = {name for names_of in stated for name in names_of if "cdiv(" in name}
-    totals = {each.name for each in mode.live if each.origin == "total" and each.name in names}
-    if coupled and totals - coupled:
-        return False  # which quotients go with which total is not known there
-    chosen = {each.variable: each.value for each in candidate.eliminations}
-    partial = [each for each in mode.live if each.name in names and not each.every_value]
-    lowest = [each for each in partial if chosen.get(each.name) in _lows(mode, each.name)]
-    quotients = [name for name in totals if "cdiv(" in name]
-    inexact = [each for each in partial if "cdiv(" in each.name]
-    at_low = [name for name in quotients if chosen.get(name) in _lows(mode, name)]
-    return not lowest and not inexact and not at_low and len(quotients) <= 1
+    return any(f"{origin}.2" in origins for origin in origins)
 
 
-def _lows(mode: ModeProblem, name: str) -> list[Expr]:
-    """The lower bounds of a live variable."""
-    return [relation.left for relation in relations_of(mode) if relation.right == Name(name)]
+def _bounds(mode: ModeProblem, name: str, *, upper: bool) -> tuple[Expr, ...]:
+    """The upper or the lower ends of a live variable."""
+    wanted = Name(name)
+    sides = [(each.left, each.right) for each in relations_of(mode)]
+    if upper:
+        return tuple(right for left, right in sides if left == wanted)
+    return tuple(left for left, right in sides if right == wanted)

@@ -11,6 +11,7 @@ from support.bounds import Derived, derived, refusal
 from support.simulation import Simulation, configurations
 from support.small_specs import mode_text, small
 from support.specs import Files
+from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.evaluate import Value, evaluate_integer
 
 LIMITS = (
@@ -128,9 +129,6 @@ SUMS: dict[str, Files] = {
     "a choice of the configuration": paged(
         "sum_requests(length * 2 if page > 1 else cdiv(length, page))", parameters=FEW
     ),
-    "lengths without their pages": paged(
-        "9 * sum_requests(length) - sum_requests(cdiv(length, page))", parameters=FEW
-    ),
     "rounded twice": paged("align_up(sum_requests(length), page)", parameters=FEW),
     "a lower limit": paged("requests", where="sum_requests(length) >= pool", parameters=FEW),
     "equal to the pool": paged(
@@ -144,7 +142,6 @@ LOOSE = {"pages of two and more", "pages of lengths that may be zero", "two page
 PARTLY = {
     "what is left by pages",
     "lengths of a pool of pages",
-    "lengths without their pages",
 }
 """What is tight where lengths end with a page, and not elsewhere."""
 
@@ -156,7 +153,6 @@ FAST = {
     "pages of a pool of pages",
     "lengths of a pool of pages",
     "rows without what they fill",
-    "lengths without their pages",
     "pages of two and more",
     "a lower limit",
 }
@@ -210,3 +206,10 @@ def test_a_sum_of_another_form_is_refused_where_it_is_written(tokens: str, tmp_p
     said = refusal(tmp_path, paged(tokens, parameters=FEW))
     assert "error[U402]" in said
     assert "mode_0.yaml" in said
+
+
+def test_a_total_less_another_that_falls_with_it_is_refused_and_not_guessed(tmp_path: Path) -> None:
+    files = paged("9 * sum_requests(length) - sum_requests(cdiv(length, page))", parameters=FEW)
+    with pytest.raises(DiagnosticError) as raised:
+        derived(tmp_path, files)
+    assert {found.code for found in raised.value.diagnostics} == {"U402"}

@@ -1,0 +1,160 @@
+"""The small functions that generated loads, runners and configurations are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pytest
+import torch
+
+from ullage_runtime.arguments import Argument, argument_values
+from ullage_runtime.checks import values_of
+from ullage_runtime.configuration import Defaults, Problems, present
+from ullage_runtime.debug import POISON_BYTE, poison_around
+from ullage_runtime.errors import ConfigurationError
+from ullage_runtime.loader import load_block, load_rows
+from ullage_runtime.outputs import cut_to_live
+
+PLACE = "specs/engine/engine.yaml:7"
+POISON = int.from_bytes(bytes([POISON_BYTE]) * 8, "little")
+
+
+class Policy(StrEnum):
+    FIRST = "first"
+    LONGEST = "longest"
+
+
+KNOWN = (
+    Argument("rows", int, PLACE, required=True),
+    Argument("input", int, PLACE, keyword="input_"),
+    Argument("policy", Policy, PLACE),
+    Argument("buckets", tuple, PLACE),
+    Argument("deep", bool, PLACE),
+)
+
+
+def refused(**arguments: object) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        argument_values({"rows": 3, **arguments}, KNOWN, PLACE)
+    return str(caught.value)
+
+
+def test_rows_without_a_source_are_tail() -> None:
+    view = torch.tensor([4, 5, 6])
+    load_rows(view, None, 0, 9)
+    assert view.tolist() == [9, 9, 9]
+
+
+def test_a_block_is_its_source_with_a_fill_around_it() -> None:
+    view = torch.full((3, 4), 5)
+    load_block(view, torch.tensor([[1, 2], [3, 4]]), -1)
+    assert view.tolist() == [[1, 2, -1, -1], [3, 4, -1, -1], [-1, -1, -1, -1]]
+    load_block(view, None, 8)
+    assert set(view.flatten().tolist()) == {8}
+
+
+def test_a_block_that_lies_in_place_is_not_copied_and_keeps_its_values() -> None:
+    view = torch.arange(1, 13).reshape(3, 4)
+    load_block(view, view[:2, :2], 7)
+    assert view[:2, :2].tolist() == [[1, 2], [5, 6]]
+    assert set(view[2].tolist()) == {7}
+
+
+def test_poison_spares_a_source_that_lies_in_the_slot() -> None:
+    slot = torch.arange(1, 6)
+    poison_around(slot, slot[:2])
+    assert slot.tolist() == [1, 2, POISON, POISON, POISON]
+    poison_around(slot, torch.tensor([3, 4]))
+    assert set(slot.tolist()) == {POISON}
+
+
+def test_values_are_those_of_the_first_present_source() -> None:
+    assert values_of(None, torch.tensor([4, 2]), torch.tensor([9])) == [4, 2]
+    assert values_of(None) == []
+
+
+@dataclass(frozen=True)
+class Output:
+    logits: torch.Tensor
+    hidden: torch.Tensor
+    other: torch.Tensor
+
+
+def test_outputs_are_cut_along_the_axis_that_they_follow() -> None:
+    output = Output(torch.ones(4, 2), torch.ones(12), torch.ones(5))
+    cut = cut_to_live(output, (3, 4), (9, 12))
+    assert (cut.logits.shape, cut.hidden.shape) == ((3, 2), (9,))
+    assert cut.other is not output.other or cut.other.shape == (5,)
+    assert cut_to_live(output, (4, 4), (12, 12)) is output
+
+
+def test_an_output_of_two_axes_keeps_the_live_rows_of_the_longer() -> None:
+    assert cut_to_live(torch.ones(8), (3, 8), (6, 8)).shape == (6,)
+
+
+def test_arguments_come_out_in_their_types() -> None:
+    given = {"rows": 3, "input": 4, "policy": "longest", "buckets": [1, 2], "deep": None}
+    assert argument_values(given, KNOWN, PLACE) == {
+        "rows": 3,
+        "input_": 4,
+        "policy": Policy.LONGEST,
+        "buckets": (1, 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"rows": None}, "rows is None, but it has no default, so it must be given"),
+        ({"rows": "3"}, "rows is '3', but must be an integer"),
+        ({"deep": 1}, "deep is 1, but must be True or False"),
+        ({"policy": "last"}, "policy is 'last', but must be one of 'first', 'longest'"),
+        ({"buckets": [1, "2"]}, "must be a list of integers"),
+        ({"buckets": 4}, "buckets is 4, but must be a list of integers"),
+        ({"polcy": "first"}, "there is no such parameter; did you mean 'policy'?"),
+    ],
+)
+def test_other_arguments_are_refused(arguments: dict[str, object], expected: str) -> None:
+    message = refused(**arguments)
+    assert expected in message
+    assert PLACE in message
+
+
+def test_all_wrong_arguments_are_reported_at_once() -> None:
+    assert "2 problems" in refused(rows=True, deep="yes")
+
+
+def test_a_guarded_value_is_there_or_its_use_is_an_error() -> None:
+    assert present(0) == 0
+    with pytest.raises(ValueError, match="no meaning in this configuration"):
+        present(None)
+
+
+def test_a_check_over_a_broken_parameter_can_be_skipped() -> None:
+    problems = Problems()
+    problems.integer("rows", 0, 1, 8, PLACE)
+    assert problems.passed("tokens")
+    assert not problems.passed("tokens", "rows")
+
+
+def test_a_check_without_a_value_is_reported_only_where_nothing_else_is_wrong() -> None:
+    problems = Problems()
+    problems.attempt(lambda: 1 // 0 == 1)
+    with pytest.raises(ConfigurationError, match="has no value: integer division"):
+        problems.raise_if_any()
+    problems = Problems()
+    problems.attempt(lambda: 1 // 0 == 1)
+    problems.integer("rows", 0, 1, 8, PLACE)
+    with pytest.raises(ConfigurationError) as caught:
+        problems.raise_if_any()
+    assert [each.parameter for each in caught.value.problems] == ["rows"]
+
+
+def test_a_default_without_a_value_gives_way_to_what_is_wrong() -> None:
+    defaults = Defaults()
+    assert defaults.value("window", lambda: 4 // 2, 9, PLACE) == 2
+    defaults.check(lambda: None)
+    assert defaults.value("window", lambda: 4 // 0, 9, PLACE) == 9
+    with pytest.raises(ConfigurationError, match="window is None, but its default"):
+        defaults.check(lambda: None)
