@@ -1,0 +1,158 @@
+"""The audits of SGLang's rules: each comes out as expected, for reasons that hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.audits import Audited
+from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
+from ullage.bound.problem import ModeProblem
+from ullage.bound.relations import relations_of
+from ullage.configuration.values import complete
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
+from ullage.prove.checker import Checker
+
+pytestmark = pytest.mark.slow
+
+AUDITS = (
+    "review_dflash_verify",
+    "review_dllm_block",
+    "review_draft_expansion",
+    "review_dynamic_chunking",
+    "review_frozen_kv_topk",
+    "review_mlp_sync",
+    "seed_excerpt",
+    "seed_merged",
+    "sglang_0_5_23",
+)
+
+
+def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, ModeVerdict]]:
+    runners = {runner.name: runner for runner in found.analysis.problem.runners}
+    return [
+        (report, mode, report.of(mode.name))
+        for report in found.report.formulas
+        for mode in runners[report.runner].modes
+    ]
+
+
+def causes(found: Audited, audit_name: str, runner: str, axis: str, mode: str) -> list[str]:
+    """What has to be on for each counterexample, in one line each."""
+    examples = found.formula(audit_name, runner, axis).of(mode).counterexamples
+    return [" and ".join((*each.guards, *each.raised)) for each in examples]
+
+
+def first(found: Audited, audit_name: str, runner: str, axis: str, mode: str) -> Counterexample:
+    return found.formula(audit_name, runner, axis).of(mode).counterexamples[0]
+
+
+def test_all_audits_come_out_as_expected(sglang: Audited) -> None:
+    assert tuple(dict.fromkeys(each.audit for each in sglang.report.formulas)) == AUDITS
+    assert sglang.report.diagnostics == ()
+
+
+def test_every_mode_is_decided_and_every_cause_found(sglang: Audited) -> None:
+    for report, mode, verdict in every_verdict(sglang):
+        assert verdict.verdict != "undecided", (report.audit, mode.name)
+        assert verdict.complete, (report.audit, mode.name)
+
+
+def test_every_counterexample_is_legal_and_overflows(sglang: Audited) -> None:
+    for report, mode, verdict in every_verdict(sglang):
+        for example in verdict.counterexamples:
+            values = complete(sglang.analysis.resolved, dict(example.parameters))
+            named = {live.label: live.name for live in mode.live}
+            batch = {**values, **{named[label]: value for label, value in example.live.items()}}
+            relations = (relation.claim for relation in relations_of(mode))
+            assert all(evaluate_boolean(each, batch) for each in (mode.guard, *relations))
+            assert evaluate_integer(mode.extents[report.target], batch) == example.extent
+            assert evaluate_integer(report.formula, batch) == example.stated < example.extent
+
+
+def test_every_counterexample_is_small_and_shown_to_be_the_smallest(sglang: Audited) -> None:
+    for _, _, verdict in every_verdict(sglang):
+        for example in verdict.counterexamples:
+            assert example.minimal
+            assert example.size <= 12
+            assert example.configuration.items() <= example.parameters.items()
+
+
+def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
+    checker = Checker(sglang.analysis.solver)
+    for report, mode, verdict in every_verdict(sglang):
+        if verdict.verdict == "proved":
+            assert verdict.proof is not None
+            given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
+            claim = (mode.extents[report.target], report.formula)
+            assert checker.holds(verdict.proof, claim, given), (report.audit, mode.name)
+
+
+def test_frozen_kv_rows_overflow_by_branches_and_then_by_sync(sglang: Audited) -> None:
+    where = ("review_frozen_kv_topk", "eager_draft", "requests", "frozen_kv_draft")
+    assert causes(sglang, *where) == ["speculative_eagle_topk > 1", "require_mlp_sync"]
+    example = first(sglang, *where)
+    assert (example.extent, example.stated) == (2, 1)
+    assert example.configuration == {
+        "max_running_requests": 1,
+        "speculative_algorithm": "frozen_kv_mtp",
+        "speculative_eagle_topk": 2,
+    }
+    assert example.live == {"requests": 1}
+
+
+def test_rows_that_sync_adds_overflow(sglang: Audited) -> None:
+    for mode in ("decode", "dllm_extend", "idle", "target_verify"):
+        where = ("review_mlp_sync", "eager_target", "requests", mode)
+        assert causes(sglang, *where) == ["require_mlp_sync"]
+        assert (first(sglang, *where).extent, first(sglang, *where).stated) == (2, 1)
+
+
+def test_a_block_of_a_diffusion_model_overflows(sglang: Audited) -> None:
+    where = ("review_dllm_block", "eager_target", "tokens", "dllm_extend")
+    assert "dllm_block_size > 0" in causes(sglang, *where)[0]
+    assert causes(sglang, *where)[-1] == "require_mlp_sync"
+
+
+def test_a_verify_of_several_tokens_overflows(sglang: Audited) -> None:
+    where = ("review_dflash_verify", "eager_target", "tokens", "target_verify")
+    assert "speculative_num_draft_tokens > 1" in causes(sglang, *where)[0]
+    assert causes(sglang, *where)[-1] == "require_mlp_sync"
+
+
+def test_more_branches_than_draft_tokens_overflow(sglang: Audited) -> None:
+    where = ("review_draft_expansion", "eager_draft", "tokens", "eagle_draft")
+    assert causes(sglang, *where) == ["speculative_eagle_topk > 1", "require_mlp_sync"]
+    shown = first(sglang, *where).configuration
+    topk, draft = shown["speculative_eagle_topk"], shown["speculative_num_draft_tokens"]
+    assert isinstance(topk, int)
+    assert isinstance(draft, int)
+    assert topk > draft
+
+
+def test_a_dynamic_chunk_overflows_the_configured_one(sglang: Audited) -> None:
+    for runner in ("eager_target", "eager_draft"):
+        where = ("review_dynamic_chunking", runner, "tokens", "extend")
+        assert causes(sglang, *where) == ["enable_dynamic_chunking", "require_mlp_sync"]
+        example = first(sglang, *where)
+        assert (example.extent, example.stated) == (2, 1)
+        assert example.live == {"requests": 1, "tokens": 2}
+
+
+def test_the_excerpt_overflows_by_sync_and_by_dynamic_chunks(sglang: Audited) -> None:
+    where = ("seed_excerpt", "eager_target", "tokens")
+    assert causes(sglang, *where, "decode") == ["require_mlp_sync"]
+    assert causes(sglang, *where, "extend") == ["enable_dynamic_chunking", "require_mlp_sync"]
+    rows = sglang.formula("seed_excerpt", "eager_draft", "requests")
+    assert rows.of("frozen_kv_draft").verdict == "overflows"
+    assert rows.of("extend").verdict == "proved"
+
+
+def test_the_released_rule_is_enough_and_wastes_the_pool_s_size(sglang: Audited) -> None:
+    for name in ("sglang_0_5_23", "seed_merged"):
+        for report in sglang.report.of(name):
+            assert {mode.verdict for mode in report.modes} == {"proved"}
+            assert report.overall == "wastes"
+        waste = sglang.formula(name, "eager_target", "tokens").wastes[0]
+        assert (waste.origin, waste.stated, waste.needed) == ("the defaults", 800000, 8192)
+        # ids, positions and cache slots of 8 bytes, and three axes of rotary positions
+        assert waste.bytes_by_device == {"compute": (800000 - 8192) * 6 * 8}
