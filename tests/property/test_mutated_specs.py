@@ -272,10 +272,6 @@ CHANGED: dict[str, tuple[tuple[Change, ...], frozenset[str]]] = {
         ((ENGINE, "limit: min(chunk, pool)", "limit: max(chunk, pool)"),),
         frozenset({"eager_target.starts.0", "eager_draft.starts.0"}),
     ),
-    "a mode is left out": (
-        (("runners/eager.yaml", "modes: all", "modes: [decode, extend, idle]"),),
-        frozenset({"eager_draft.requests", "eager_draft.tokens"}),
-    ),
     "another width": (
         ((DECODE, "tokens: requests * width", "tokens: requests * one"),),
         frozenset({"eager_target.requests", "eager_target.tokens"}),

@@ -30,8 +30,8 @@ from ullage.expr.tree import (
 from ullage.prove.solver import Solver
 from ullage_runtime.integers import align_up, cdiv, next_in
 
-FAST = range(7)
-SLOW = range(7, 150)
+FAST = range(8)
+SLOW = range(8, 80)
 LEAST_SHARE = 0.7
 BATCHED = 16
 """Configurations tried for each of the fast specs."""

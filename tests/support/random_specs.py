@@ -87,7 +87,7 @@ def _local(draft: _Draft) -> str:
 
 
 def _step_of(draft: _Draft, axis: str) -> str:
-    if draft.chance(0.08):
+    if draft.chance(0.05):
         return draft.one(
             f"{axis} % step",
             f"max({axis} - cap, 0)",
@@ -116,7 +116,7 @@ def _sync(draft: _Draft) -> str:
     over = draft.one("max_ranks", "max_ranks", "sum_ranks")
     head = f"{{{when}collective: {{op: gather, group: dp}}, "
     operand = draft.one("tokens", "align_up(tokens, step)", "tokens * width")
-    if draft.chance(0.15):
+    if draft.chance(0.1):
         own = draft.one("max_ranks(tokens) - tokens + 1", "max(sum_ranks(tokens) - tokens, 1)")
         return f'{head}tokens: "{own}", requests: "max_ranks(requests)"}}'
     if draft.chance(0.4):
@@ -156,7 +156,7 @@ def _counted(draft: _Draft, name: str) -> Live:
     )
     if draft.chance(0.2):
         tokens = draft.one("next_in(requests, buckets)", "next_in(requests, even)")
-    if draft.chance(0.1):
+    if draft.chance(0.05):
         draft.slots.append(f"{name}_room: {_shaped('max(tokens - requests, 0)', name)}")
     return {"requests": draft.one("1; cap", "0; cap", "1; min(cap, top)")}, [], "requests", tokens
 
@@ -168,11 +168,11 @@ def _coupled(draft: _Draft, name: str) -> Live:
         *(["requests <= toks"] if draft.chance(0.4) else []),
         *(
             [draft.one("requests + toks <= top + 1", "2 * requests + toks <= 6")]
-            if draft.chance(0.3)
+            if draft.chance(0.15)
             else []
         ),
     ]
-    if draft.chance(0.3):
+    if draft.chance(0.15):
         draft.slots.append(f"{name}_both: {_shaped('tokens + requests', name)}")
     axis = draft.one("toks", "toks + requests", "max(toks, requests)", "toks * levels")
     return {"requests": "1; cap", "toks": tokens}, where, "requests", axis

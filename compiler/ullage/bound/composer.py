@@ -107,7 +107,7 @@ class Composer:
             if each.per is not None:
                 totals.declare(each, low, high, named[each.per])
                 continue
-            label = f"{each.name} of another rank in {mode.name}" if origin else each.name
+            label = f"{each.name} of {_rank(origin)}{mode.name}" if origin else each.name
             source = origin or "own"
             name = each.name + suffix
             self.live.append(Live(name, fold(low), fold(high), guard, source, label, each.place))
@@ -267,3 +267,9 @@ def _serving_names(named: Axes) -> Axes:
         for name, value in named.items()
         if isinstance(value, Name) and "@serving" in value.name
     }
+
+
+def _rank(origin: str) -> str:
+    """How a person names the rank of an origin: `mode`, or `mode.2` for a second one."""
+    _, _, copy = origin.partition(".")
+    return f"other rank {copy} in " if copy else "another rank in "
