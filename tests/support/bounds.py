@@ -163,7 +163,7 @@ def kinds_of(found: Domain, enums: Mapping[str, tuple[str, ...]] | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What became of a spec folder; `said` is what the command line would show."""
+    """A spec folder with its capacities and what was proved of them."""
 
     resolved: ResolvedSpec
     problem: Problem

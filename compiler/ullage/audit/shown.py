@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ullage.audit.model import Counterexample, Shown
 from ullage.audit.space import Assignment, Space, Value, excess, touched
-from ullage.bound.problem import Domain, Live
+from ullage.bound.problem import Domain
 from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
@@ -100,7 +100,6 @@ def counterexample(
     extent, stated = (evaluate_integer(each, {**found.values, **live}) for each in claim)
     if extent <= stated:
         raise AssertionError(f"{found.parameters} with {live} fits after all")
-    labels = labels_of(space.live)
     matter = {
         **shower.part(found.parameters, assignment, claim),
         **shower.raised(found.parameters, assignment),
@@ -108,7 +107,7 @@ def counterexample(
     return Counterexample(
         {name: found.parameters[name] for name in found.parameters if name in matter},
         found.parameters,
-        {labels[name]: value for name, value in live.items()},
+        {each.label: live[each.name] for each in space.live if each.name in live},
         extent,
         stated,
         guards,
@@ -124,12 +123,3 @@ def _enums(resolved: ResolvedSpec) -> Iterable[tuple[str, tuple[str, ...]]]:
             yield parameter.name, parameter.values
             for worker in resolved.spec.workers:
                 yield worker_name(parameter.name, worker.name), parameter.values
-
-
-def labels_of(live: Iterable[Live]) -> Mapping[str, str]:
-    """What to call each live variable; where several have one label, they are numbered."""
-    found: dict[str, str] = {}
-    for each in live:
-        same = sum(label.startswith(each.label) for label in found.values())
-        found[each.name] = f"{each.label} ({same + 1})" if same else each.label
-    return found

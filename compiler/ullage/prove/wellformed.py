@@ -8,7 +8,7 @@ the guards, constraints and branches under which the expression is reached.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.bound.modes import needs_own_capacity
 from ullage.bound.problem import ModeProblem, Problem
@@ -42,13 +42,18 @@ NEGATIVE = "U408"
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One place where an expression needs something: `claim` under `path`."""
+    """One place where an expression needs something: `claim` under `path`.
+
+    A use in a constraint may rest on the constraints `before` it only: by itself it would prove
+    what it needs to have a value.
+    """
 
     code: str
     claim: Expr
     path: tuple[Expr, ...]
     subject: Expr
     place: Place
+    before: int | None = None
 
 
 def check_problem(
@@ -61,13 +66,20 @@ def check_problem(
         _check(tuple(use for use in uses if use.code == NEGATIVE), solver, collector)
 
 
+def _solver_before(solver: Solver, position: int | None) -> Solver:
+    """The solver that knows the constraints before a position only."""
+    if position is None:
+        return solver
+    return Solver(replace(solver.domain, constraints=solver.domain.constraints[:position]))
+
+
 def _check(uses: tuple[Use, ...], solver: Solver, collector: Collector) -> None:
     seen: set[tuple[Place, str, str]] = set()
     for use in uses:
         key = (use.place, use.code, spell(use.subject))
         if key in seen:
             continue
-        verdict = solver.decide(use.claim, use.path)
+        verdict = _solver_before(solver, use.before).decide(use.claim, use.path)
         if not verdict.proved:
             seen.add(key)
             _report(use, verdict.model, collector)
@@ -98,8 +110,9 @@ def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
         for part in (variable.low, variable.high):
             yield from walker.uses(part, (variable.guard,)) if part is not None else ()
         yield from walker.uses(variable.guard, ())
-    for constraint in problem.domain.constraints:
-        yield from walker.uses(constraint.that, ())
+    for position, constraint in enumerate(problem.domain.constraints):
+        uses = walker.uses(constraint.that, ())
+        yield from (replace(use, before=position) for use in uses)
     for runner in problem.runners:
         for mode in runner.modes:
             yield from walker.uses(mode.guard, ())
