@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ullage.analysis import Analysis
+from ullage.audit.batches import batches_of
 from ullage.audit.expectation import diagnostics_of, expected
 from ullage.audit.finder import Finder
 from ullage.audit.guards import Narrowing, Switch, switches_of
@@ -18,6 +19,7 @@ from ullage.audit.waste import Wastes
 from ullage.bound.oracle import Oracle, oracle_for
 from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
+from ullage.bound.specialise import for_worker
 from ullage.bound.steps import Step
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
 
@@ -104,13 +106,15 @@ class _Mode:
         relations = (relation.claim for relation in relations_of(mode))
         self.given = (mode.guard, question.guard, *relations)
         too_large = Comparison("<", self.formula, self.extent)
+        domain, worker = analysis.problem.domain, question.runner.worker
+        count = analysis.resolved.spec.rank_count
+        ranks = None if count is None else for_worker(analysis.resolved, worker)(count)
+        self.batches = batches_of(mode, self.extent, ranks, self.given, oracle)
         self.space = Space(
-            analysis.problem.domain,
-            mode.live,
-            (mode.guard, question.guard, *mode.where, too_large),
-            members_of(
-                analysis.resolved, analysis.problem.domain, question.runner.worker, mode.live
-            ),
+            domain,
+            self.batches.live,
+            (mode.guard, question.guard, *self.batches.conditions, too_large),
+            members_of(analysis.resolved, domain, worker, self.batches.live),
         )
 
     def decision(self) -> _Decision:
@@ -125,7 +129,8 @@ class _Mode:
                     return _Decision(tuple(found), True, None if found else proof)
                 answer = finder.find()
                 if answer.kind != "found":
-                    return _Decision(tuple(found), answer.kind == "none", None)
+                    certain = answer.kind == "none" and self.batches.exact
+                    return _Decision(tuple(found), certain, None)
             cause = self._cause(finder)
             if cause is None:
                 break
@@ -162,7 +167,7 @@ class _Mode:
             (self.extent, self.formula),
             tuple(each.label for each in guards),
             tuple(each.label for each in raised),
-            smallest.minimal and narrowing.certain,
+            smallest.minimal and narrowing.certain and self.batches.exact,
         )
         return _Cause(shown, guards or raised)
 

@@ -14,6 +14,7 @@ from typing import Literal
 
 import z3
 
+from ullage.audit.batches import is_derived
 from ullage.audit.space import Assignment, Space, Value
 from ullage.bound.problem import Definition, Variable
 from ullage.expr.evaluate import EvaluationError, evaluate_integer
@@ -219,7 +220,7 @@ class Finder:
 
     def _excesses(self) -> Iterable[z3.ArithRef]:
         ranges = [(e.name, e.low, e.guard) for e in self.space.domain.variables if e.type == "int"]
-        ranges += [(each.name, each.low, each.guard) for each in self.space.live]
+        ranges += [(e.name, e.low, e.guard) for e in self.space.live if not is_derived(e)]
         for name, low, guard in ranges:
             if low is not None:
                 excess = self._encoder.integer(Name(name)) - self._encoder.integer(low)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ullage.audit.batches import is_derived, realised
 from ullage.bound.problem import Definition, Domain, Live, Variable
 from ullage.bound.specialise import worker_name
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_boolean, evaluate_integer
@@ -36,6 +37,7 @@ class Space:
                 and all(self._is_live(each, assignment) for each in self.live)
                 and all(self._is_member(*each, assignment) for each in self.members.items())
                 and all(evaluate_boolean(each, assignment) for each in self.conditions)
+                and realised(self.live, assignment)
             )
         except EvaluationError:
             return False
@@ -58,7 +60,8 @@ class Space:
             if variable.type == "int" and variable.low is not None:
                 total += excess(Name(variable.name), variable.low, variable.guard, assignment)
         for live in self.live:
-            total += excess(Name(live.name), live.low, live.guard, assignment)
+            if not is_derived(live):
+                total += excess(Name(live.name), live.low, live.guard, assignment)
         return total
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from support.audits import SMALL, Audited, audited, stating
@@ -24,7 +25,7 @@ parameters:
 constraints:
   - {that: rows <= max(buckets), else: the largest bucket takes all rows}
 definitions:
-  one_row: {value: 1, unit: requests}
+  one: {value: 1, unit: tokens/requests}
 """
 
 _REST = """\
@@ -89,3 +90,45 @@ def test_a_total_over_the_requests_is_bounded_by_the_pool(tmp_path: Path) -> Non
     assert example.live["sum of length over the requests"] == 1
     enough = of_one(tmp_path / "enough", "slot: indices, formula: pool")
     assert enough.report.formulas[0].overall == "wastes"
+
+
+_PAGED = """\
+  pages:
+    {shape: ["sum_requests(cdiv(length, page))"], dtype: int32, source: batch.pages, values: [0, 9]}
+"""
+
+
+def paged(folder: Path, formula: str) -> Audited:
+    """The audit of one formula for a slot that has an entry for each page of each request."""
+    files = {
+        **FILES,
+        "engine.yaml": _ENGINE.replace(
+            "constraints:", "  page: {type: int, range: [1, 4]}\nconstraints:"
+        ),
+        "rest.yaml": _REST.replace("readers:\n", f"{_PAGED}readers:\n").replace(
+            "indices: {rows: live}}", "indices: {rows: live}, pages: {rows: live}}"
+        ),
+    }
+    text = f'slot: pages, formula: "{formula}", expect: proved'
+    return audited(folder, stating(text, files=files))
+
+
+def test_pages_of_a_counterexample_are_those_of_some_lengths(tmp_path: Path) -> None:
+    (report,) = paged(tmp_path, "cdiv(pool, page)").report.formulas
+    example = report.of("decode").counterexamples[0]
+    page = example.parameters["page"]
+    count, total = example.live["requests"], example.live["sum of length over the requests"]
+    assert isinstance(page, int)
+    longest = example.parameters["longest"]
+    assert isinstance(longest, int)
+    lengths = itertools.product(range(1, longest + 1), repeat=count)
+    reached = {sum(-(-x // page) for x in each) for each in lengths if sum(each) == total}
+    assert example.extent in reached
+    assert example.minimal
+
+
+def test_the_exact_number_of_pages_is_enough(tmp_path: Path) -> None:
+    rows = "min(rows * one, pool)"
+    exact = f"{rows} + (pool - {rows}) // page"
+    (report,) = paged(tmp_path, exact).report.formulas
+    assert report.of("decode").verdict == "proved"
