@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ullage.bound.problem import Coupling, Live, Stage
-from ullage.bound.ranks import AcrossRanks
+from ullage.bound.ranks import AcrossRanks, Axes, Turn
 from ullage.bound.sums import Totals
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
@@ -28,9 +28,6 @@ from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Transform
 
 ForWorker = Callable[[Expr], Expr]
-Axes = dict[str, Expr]
-Turn = tuple[str, int]
-"""A collective, by its group and by how many of that group came before in the pipeline."""
 
 
 def serving_definitions(resolved: ResolvedSpec) -> dict[str, Expr]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ullage.bound.composer import Axes, Composer, ForWorker, serving_definitions
+from ullage.bound.composer import Composer, ForWorker, serving_definitions
 from ullage.bound.problem import ModeProblem, Stage
+from ullage.bound.ranks import Axes
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Expr, Name, Over, conjunction, free_names, substitute, walk
 from ullage.spec.check import ResolvedSpec

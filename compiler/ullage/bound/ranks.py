@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
@@ -20,10 +20,41 @@ from ullage.expr.tree import (
     transform,
     walk,
 )
+from ullage.place import Place
 from ullage.spec.model import Mode, Transform
 
-if TYPE_CHECKING:
-    from ullage.bound.composer import Axes, Composer, Turn
+Axes = dict[str, Expr]
+Turn = tuple[str, int]
+"""A collective, by its group and by how many of that group came before in the pipeline."""
+
+
+class OtherRanks(Protocol):
+    """What is known of the ranks that take part in a round.
+
+    `own_peer`: other ranks in the same mode have variables of their own, and `needs_own_peer` says
+    that they must.
+    """
+
+    own_peer: bool
+    needs_own_peer: bool
+
+    def rewrite(self, expression: Expr) -> Expr:
+        """The expression for the worker."""
+
+    def peers_of(self, mode: Mode) -> list[Mode]:
+        """The modes that other ranks may be in."""
+
+    def brought(self, peer: Mode, turn: Turn, origin: str, guard: Expr) -> Axes:
+        """The axes and arguments with which a rank in `peer` joins a collective."""
+
+    def several_ranks(self) -> Expr:
+        """Whether there is another rank at all."""
+
+    def total_of_others(self, largest: Expr, place: Place) -> Expr:
+        """The sum over the other ranks, each of which brings no more than `largest`."""
+
+    def mark(self, own: Expr) -> Name:
+        """A name that stands for what the own rank brings to a maximum over ranks."""
 
 
 @dataclass
@@ -33,7 +64,7 @@ class AcrossRanks:
     Each aggregate has other ranks of its own, since different ranks may hold the maxima.
     """
 
-    composer: Composer
+    ranks: OtherRanks
     step: Transform
     mode: Mode
     turn: Turn
@@ -42,7 +73,7 @@ class AcrossRanks:
 
     def assigned(self, local: Axes) -> Axes:
         """The axes that the transform assigns, over the local names of the own rank."""
-        rewrite = self.composer.rewrite
+        rewrite = self.ranks.rewrite
         own = dict(local)
         for name, value in self.step.let:
             written = rewrite(value)
@@ -73,25 +104,25 @@ class AcrossRanks:
         others = tuple(self._of_peer(node.operand, peer, copy, local) for peer in self._peers)
         known = tuple(other for other in others if other is not None)
         if node.aggregate == "sum_ranks":
-            self.composer.needs_own_peer = True  # one rank's share says nothing about the sum
+            self.ranks.needs_own_peer = True  # one rank's share says nothing about the sum
             largest = fold(Call("max", (Integer(0), *known)))
-            total = self.composer.total_of_others(largest, node.place)
+            total = self.ranks.total_of_others(largest, node.place)
             return Binary("+", own, total)
-        standing = own if self.composer.own_peer else self.composer.mark(own)
+        standing = own if self.ranks.own_peer else self.ranks.mark(own)
         return Call("max", (standing, *known)) if known else standing
 
     @property
     def _peers(self) -> list[Mode]:
-        return self.composer.peers_of(self.mode) if self.step.collective else []
+        return self.ranks.peers_of(self.mode) if self.step.collective else []
 
     def _of_peer(self, operand: Expr, peer: Mode, copy: int, local: Axes) -> Expr | None:
         """What a rank in `peer` brings, zero where there is none; None if there never is."""
-        exists = conjunction(self.composer.rewrite(peer.when), self.composer.several_ranks())
+        exists = conjunction(self.ranks.rewrite(peer.when), self.ranks.several_ranks())
         guard = fold(exists)
         if guard == FALSE:
             return None
         origin = f"{peer.name}.{copy + 1}" if copy else peer.name
-        brought = self.composer.brought(peer, self.turn, origin, guard)
+        brought = self.ranks.brought(peer, self.turn, origin, guard)
         for name, value in self.lets.items():
             shared = any(isinstance(part, Over) for part in walk(value))
             brought[name] = local[name] if shared else fold(substitute(value, brought))

@@ -13,7 +13,6 @@ from ullage.configuration.read import read_configuration
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
 from ullage.expr.tree import Expr
-from ullage.plan.layout import without_upper
 from ullage.spec.check import ResolvedSpec
 
 Value = int | bool | Sequence[int]
@@ -29,13 +28,13 @@ class Settings:
     def value(self, expr: Expr, live: Mapping[str, Value] | None = None) -> Value | None:
         """The value of an expression, with live variables if given; None where it has none."""
         try:
-            return evaluate(without_upper(self.resolved, expr), {**self.values, **(live or {})})
+            return evaluate(expr, {**self.values, **(live or {})})
         except EvaluationError:
             return None
 
     def size(self, formula: Expr) -> int:
         """The value of a capacity, which has one in every configuration of its runner."""
-        return evaluate_integer(without_upper(self.resolved, formula), self.values)
+        return evaluate_integer(formula, self.values)
 
     def parameters(self) -> dict[str, str | int | list[int] | None]:
         """Every parameter that has a value, each worker's own under its own name."""

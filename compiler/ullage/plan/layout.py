@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from ullage.bound.capacities import Capacities
 from ullage.bound.modes import needs_own_capacity
 from ullage.bound.problem import Problem, RunnerProblem
-from ullage.bound.specialise import ForWorker, for_worker, worker_name
+from ullage.bound.specialise import ForWorker, for_worker
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
-from ullage.expr.tree import FALSE, Call, Expr, Name, substitute, transform
+from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.place import Place
 from ullage.plan.claims import Claims
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
@@ -118,26 +118,3 @@ class _Planner:
 
 def _range(values: Range, rewrite: ForWorker) -> Range:
     return Range(rewrite(values.low), rewrite(values.high), values.place)
-
-
-def without_upper(resolved: ResolvedSpec, expression: Expr) -> Expr:
-    """`upper(p)` as the largest element of the list that `p` varies over."""
-    lists: dict[str, str] = {}
-    for parameter in resolved.spec.parameters:
-        if parameter.varies is None:
-            continue
-        lists[parameter.name] = parameter.varies
-        for worker in resolved.spec.workers:
-            source = parameter.varies
-            if source in resolved.worker_dependent:
-                source = worker_name(source, worker.name)
-            lists[worker_name(parameter.name, worker.name)] = source
-
-    def rewrite(node: Expr) -> Expr:
-        match node:
-            case Call("upper", (Name(name=name),)) if name in lists:
-                return Call("max", (Name(lists[name]),), place=node.place)
-            case _:
-                return node
-
-    return fold(transform(expression, rewrite))
