@@ -10,6 +10,7 @@ from support.specs import Files, write_spec
 from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
 from ullage.bound.eliminate import Eliminator
+from ullage.bound.narrowing import narrow
 from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import (
     Constraint,
@@ -22,7 +23,6 @@ from ullage.bound.problem import (
     RunnerProblem,
     Variable,
 )
-from ullage.bound.search import Oracle
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector, DiagnosticError
 from ullage.diagnostics.render import render_text
@@ -106,9 +106,17 @@ def solver(*entities: Entity) -> Solver:
     return Solver(domain(*entities))
 
 
-def proves(decider: Solver) -> Oracle:
+@dataclass(frozen=True, slots=True)
+class Proving:
     """The solver itself as the oracle of a search, without samples."""
-    return lambda wanted, given: decider.decide(wanted, given).proved
+
+    decider: Solver
+
+    def __call__(self, wanted: Expr, given: tuple[Expr, ...]) -> bool:
+        return self.decider.decide(wanted, given).proved
+
+    def refutes(self, wanted: Expr, given: tuple[Expr, ...]) -> bool:
+        return False
 
 
 def live(name: str, low: str | int, high: str | int) -> Live:
@@ -181,7 +189,9 @@ def derived(folder: Path, files: Files) -> Derived:
     decider = Solver(found.domain)
     check_problem(resolved, found, decider, collector)
     collector.raise_if_errors()
-    capacities = derive(found, oracle_for(found, decider), collector)
+    oracle = oracle_for(found, decider)
+    found = narrow(found, oracle)
+    capacities = derive(found, oracle, collector)
     collector.raise_if_errors()
     return Derived(resolved, found, decider, capacities, certify(found, capacities, decider))
 

@@ -126,15 +126,26 @@ def _collected(node: Expr) -> Expr:
     symbols = sorted(atoms, key=lambda symbol: int(symbol.name[1:]))
     if not symbols:
         return Integer(int(expanded))
-    terms = sympy.Poly(expanded, *symbols).terms()
-    positive = [item for item in terms if int(item[1]) > 0]
-    negative = [item for item in terms if int(item[1]) < 0]
-    return _sum(
-        [
-            _monomial(int(coefficient), powers, [atoms[symbol] for symbol in symbols])
-            for powers, coefficient in positive + negative
-        ]
-    )
+    terms = _ordered_terms(expanded, symbols)
+    for _ in symbols:  # the form is its own: symbols stand in the order in which they appear
+        seen = [s for powers, _ in terms for s, power in zip(symbols, powers, strict=True) if power]
+        appearing = list(dict.fromkeys(seen))
+        if appearing == symbols:
+            break
+        symbols = appearing
+        if not symbols:
+            return Integer(int(expanded))
+        terms = _ordered_terms(expanded, symbols)
+    parts = [atoms[symbol] for symbol in symbols]
+    return _sum([_monomial(coefficient, powers, parts) for powers, coefficient in terms])
+
+
+def _ordered_terms(
+    polynomial: sympy.Expr, symbols: list[sympy.Symbol]
+) -> list[tuple[tuple[int, ...], int]]:
+    """The powers and coefficients of a polynomial, positive ones first."""
+    terms = [(powers, int(value)) for powers, value in sympy.Poly(polynomial, *symbols).terms()]
+    return [each for each in terms if each[1] > 0] + [each for each in terms if each[1] < 0]
 
 
 def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> Expr:

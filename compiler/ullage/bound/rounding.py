@@ -81,7 +81,9 @@ class RoundingRules(ABC):
         depth: int,
     ) -> Step | None:
         operand, factor, alignment = parts
-        if not _mentions(function, right) or not self.non_negative(factor):
+        if not _mentions(function, right):
+            return None
+        if not (self.non_negative(factor) and self.at_least(alignment, 1)):
             return None
         scaled = Binary("*", Call(function, (operand, alignment)), factor)
         rest = self._multiple(scaled, right, depth)
@@ -117,7 +119,7 @@ class RoundingRules(ABC):
         """cdiv(s, p) = 1 + (s - 1) // p <= n + (s - n) // p for n >= 1."""
         match left, right:
             case Call("cdiv", (s, p)), Binary("+", n, Binary("//", Binary("-", t, m), q)) if (
-                n == m and s == t and p == q and self.at_least(n, 1)
+                n == m and s == t and p == q and self.at_least(n, 1) and self.at_least(p, 1)
             ):
                 one = Integer(1)
                 middle = Binary("+", one, Binary("//", Binary("-", s, one), p))

@@ -6,11 +6,11 @@ give no rule, the claim itself is put to an oracle and becomes a leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ullage.bound.rounding import RoundingRules
 from ullage.bound.steps import RuleName, Step
+from ullage.bound.unrounding import UnroundingRules
 from ullage.expr.tree import (
     Binary,
     Call,
@@ -25,13 +25,22 @@ from ullage.expr.tree import (
     substitute,
 )
 
-Oracle = Callable[[Expr, tuple[Expr, ...]], bool]
+
+class Oracle(Protocol):
+    """Answers what the shapes of a claim do not tell."""
+
+    def __call__(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
+        """Whether the claim is known to hold under the assumptions."""
+
+    def refutes(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
+        """Whether an example at hand shows the claim to be false; it costs little to ask."""
+
 
 DEPTH_LIMIT = 48
 
 
 @dataclass
-class Search(RoundingRules):
+class Search(UnroundingRules):
     """Proposes proofs under fixed assumptions; remembers what it tried.
 
     `unfold` gives the value of a definition by name, for claims that need to see through it.
@@ -53,7 +62,8 @@ class Search(RoundingRules):
         key = (left, right)
         if key not in self.tried:
             self.tried[key] = None  # a claim never rests on itself
-            self.tried[key] = self._by_shape(left, right, depth + 1) or self._leaf(left, right)
+            if not self.oracle.refutes(Comparison("<=", left, right), self.given):
+                self.tried[key] = self._by_shape(left, right, depth + 1) or self._leaf(left, right)
         return self.tried[key]
 
     def non_negative(self, operand: Expr) -> bool:
@@ -78,6 +88,12 @@ class Search(RoundingRules):
                 return all(self.at_least(argument, bound) for argument in arguments)
             case Call("align_up", (inner, _)):
                 return self.at_least(inner, bound)
+            case Call("next_in", (_, source)):
+                if self.at_least(Call("min", (source,)), bound):
+                    return True
+            case Binary("//", left, right) | Call("cdiv", (left, right)) if bound == 0:
+                if self.at_least(left, 0) and self.at_least(right, 1):
+                    return True
             case Binary("*", left, right) | Binary("+", left, right):
                 if self.at_least(left, bound) and self.at_least(right, max(bound, 0)):
                     return True
@@ -126,8 +142,23 @@ class Search(RoundingRules):
     def congruence(self, left: Expr, right: Expr, depth: int) -> Step | None:
         parts = self._premises_of_congruence(left, right)
         if parts is None:
-            return None
+            return self._in_list(left, right, depth)
         return self.by("monotone", left, right, parts, depth)
+
+    def _in_list(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """The next elements of two amounts, of which the larger is seen to be within the list.
+
+        Whatever the amount, the next element is one of the list.
+        """
+        match left, right:
+            case Call("next_in", (_, b)), Call("max", (d,)) if b == d:
+                return Step("element", left, right)
+            case Call("next_in", (a, b)), Call("next_in", (c, d)) if b == d:
+                premise = self.at_most(a, c, depth)
+                inside = premise and self.within(c, Call("max", (d,)), depth)
+                if premise and inside:
+                    return Step("next_within", left, right, (premise, inside))
+        return None
 
     def _premises_of_congruence(
         self, left: Expr, right: Expr
@@ -141,7 +172,9 @@ class Search(RoundingRules):
                 return ((a, c), (b, d))
             case Binary("//", a, b), Binary("//", c, d) if self._quotient_shrinks(c, b, d):
                 return ((a, c), (d, b))
-            case Call("align_up", (a, b)), Call("align_up", (c, d)) if b == d:
+            case Call("align_up", (a, b)), Call("align_up", (c, d)) if b == d and self.at_least(
+                b, 1
+            ):
                 return ((a, c),)
             case Call("cdiv", (a, b)), Call("cdiv", (c, d)) if self._quotient_shrinks(c, b, d):
                 return ((a, c), (d, b))
@@ -218,19 +251,20 @@ class Search(RoundingRules):
     ) -> Step | None:
         premises: list[Step] = []
         for case, claim in ((condition, when_true), (negation(condition), when_false)):
-            premise = self._in_case(case, claim, depth)
+            premise = self.in_case(case, claim, depth)
             if premise is None:
                 return None
             premises.append(premise)
         return Step(rule, left, right, tuple(premises))
 
-    def _in_case(self, case: Expr, claim: tuple[Expr, Expr], depth: int) -> Step | None:
+    def in_case(
+        self, case: Expr, claim: tuple[Expr, Expr], depth: int, *, within: bool = False
+    ) -> Step | None:
         opposite = negation(case)
-        if opposite in self.given:
-            return Step("leaf", *claim)  # the case cannot be: anything follows
-        if case not in self.given and self.oracle(opposite, self.given):
-            return Step("leaf", *claim)
-        return self._under(case).at_most(*claim, depth)
+        if opposite in self.given or (case not in self.given and self.oracle(opposite, self.given)):
+            return Step("impossible", *claim)  # anything follows
+        search = self._under(case)
+        return search.within(*claim, depth) if within else search.at_most(*claim, depth)
 
     # One part of one side is enough
 

@@ -14,6 +14,7 @@ from ullage.expr.tree import Expr
 RuleName = Literal[
     "same",
     "leaf",
+    "impossible",
     "chain",
     "monotone",
     "max_below",
@@ -27,6 +28,9 @@ RuleName = Literal[
     "above_itself",
     "shifted_quotient",
     "exact_quotient",
+    "unrounds",
+    "element",
+    "next_within",
     "unfold_left",
     "unfold_right",
 ]

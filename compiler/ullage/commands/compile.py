@@ -7,9 +7,11 @@ read here, without the command line's library.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -116,16 +118,29 @@ def _identity(specs: Path) -> tuple[str | None, Mapping[str, str]]:
 
 
 def _built(request: Request, cache: Cache | None) -> tuple[Compiled, Mapping[str, str]]:
-    from ullage.commands.build import build
-    from ullage.commands.terminal import progress
+    with _without_collection():
+        from ullage.commands.build import build
+        from ullage.commands.terminal import progress
 
-    with progress(request.output is Format.TEXT) as report:
-        compiled, sources = build(request.specs, report)
+        with progress(request.output is Format.TEXT) as report:
+            compiled, sources = build(request.specs, report)
     # The key of what was compiled: somebody may have edited the specs since they were first read.
     key = key_of(sources.digest, stable_name(request.specs, Path.cwd()))
     if cache is not None and key is not None:
         cache.store(key, to_text(compiled))
     return compiled, sources.texts
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Without looking for garbage: trees and proofs are kept to the end, and have no cycles."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _unproven(compiled: Compiled, request: Request) -> tuple[Diagnostic, ...]:

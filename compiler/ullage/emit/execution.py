@@ -66,10 +66,13 @@ class Execution:
     """Writes `execute` for one runner."""
 
     runner: RunnerModel
+    _known: dict[str, tuple[Item, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def items_of(self, mode: Mode) -> tuple[Item, ...]:
         """What may run in a mode, without conditions that are certain."""
-        return tuple(self._items(self.runner.runner.steps, mode))
+        if mode.name not in self._known:
+            self._known[mode.name] = tuple(self._items(self.runner.runner.steps, mode))
+        return self._known[mode.name]
 
     def _items(self, steps: Iterable[Step], mode: Mode) -> Iterator[Item]:
         for step in steps:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Literal, TypeVar, cast
 
 from ullage.expr.tree import (
+    TRUE,
     Aggregate,
     Binary,
     BinaryOperator,
@@ -20,6 +23,7 @@ from ullage.expr.tree import (
     Expr,
     Function,
     Integer,
+    Junction,
     ListOf,
     Logical,
     Name,
@@ -44,17 +48,23 @@ class Environment:
 
     `values`: integers, booleans, lists, and enums by code. `requests`: for each per-request
     variable, its value for every request, all of one length. `peers`: the environments of the
-    other ranks of the group. `upper`: the largest value of each varying parameter.
+    other ranks of the group. `upper`: the largest value of each varying parameter. `known`: values
+    of subexpressions, kept for an environment that never changes and is asked often.
     """
 
     values: Mapping[str, Value]
     requests: Mapping[str, Sequence[int]] = field(default_factory=dict)
     peers: tuple[Environment, ...] = ()
     upper: Mapping[str, int] = field(default_factory=dict)
+    known: dict[object, Result] | None = field(default=None, compare=False, repr=False)
+
+    def remembering(self) -> Environment:
+        """The same environment, which keeps the values of subexpressions."""
+        return replace(self, known={})
 
     def binding(self, values: Mapping[str, Value]) -> Environment:
         """The same environment where some names have other values."""
-        return replace(self, values={**self.values, **values})
+        return replace(self, values={**self.values, **values}, known=None)
 
     def each_request(self) -> list[Environment]:
         """One environment for each request, where per-request names are that request's values."""
@@ -71,10 +81,16 @@ class Environment:
         """One environment for each rank of the group, this one first."""
         group = (self, *self.peers)
         return [
-            replace(member, peers=group[:index] + group[index + 1 :])
+            replace(member, peers=group[:index] + group[index + 1 :], known=None)
             for index, member in enumerate(group)
         ]
 
+
+Answer = TypeVar("Answer")
+Evaluator = Callable[[Environment], Answer]
+
+# How many expressions keep their functions; the formulas of one engine are far fewer.
+REMEMBERED = 65_536
 
 _COMPARE: dict[ComparisonOperator, Callable[[int, int], bool]] = {
     "==": operator.eq,
@@ -93,8 +109,8 @@ def evaluate(expr: Expr, environment: Environment | Mapping[str, Value]) -> Resu
     code. Raises EvaluationError where there is no value.
     """
     if isinstance(environment, Environment):
-        return _value(expr, environment)
-    return _value(expr, Environment(environment))
+        return evaluator(expr)(environment)
+    return evaluator(expr)(Environment(environment))
 
 
 def evaluate_integer(expr: Expr, environment: Environment | Mapping[str, Value]) -> int:
@@ -107,34 +123,37 @@ def evaluate_boolean(expr: Expr, environment: Environment | Mapping[str, Value])
     return _checked_boolean(evaluate(expr, environment))
 
 
-def _value(expr: Expr, environment: Environment) -> Result:
+@lru_cache(maxsize=REMEMBERED)
+def evaluator(expr: Expr) -> Evaluator[Result]:
+    """`evaluate` of one expression as a function: its shape is looked at only once."""
     match expr:
         case Integer(value=value) | Boolean(value=value):
-            return value
-        case Name(name=name):
-            return _looked_up(name, environment)
-        case Binary(operator=symbol, left=left, right=right):
-            return _arithmetic(symbol, _integer(left, environment), _integer(right, environment))
-        case Comparison(operator=symbol, left=left, right=right):
-            return _COMPARE[symbol](_scalar(left, environment), _scalar(right, environment))
-        case Logical(junction="and", operands=operands):
-            return all(_boolean(operand, environment) for operand in operands)
-        case Logical(operands=operands):
-            return any(_boolean(operand, environment) for operand in operands)
-        case Not(operand=operand):
-            return not _boolean(operand, environment)
-        case Conditional(condition, then, otherwise):
-            return _value(then if _boolean(condition, environment) else otherwise, environment)
+            return lambda environment: value
         case Enumerant(code=code):
-            return code
+            return lambda environment: code
+        case Name(name=name):
+            return partial(_looked_up, name)
+        case Binary(operator=symbol, left=left, right=right):
+            return _arithmetic(symbol, _integer(left), _integer(right))
+        case Comparison(operator=symbol, left=left, right=right):
+            return _comparison(_COMPARE[symbol], _scalar(left), _scalar(right))
+        case Logical(junction=junction, operands=operands):
+            return _logical(junction, [_boolean(operand) for operand in operands])
+        case Not(operand=operand):
+            truth = _boolean(operand)
+            return lambda environment: not truth(environment)
+        case Conditional(condition, then, otherwise):
+            arms = evaluator(then), evaluator(otherwise)
+            return _remembered(_choice(_boolean(condition), *arms))
         case Call():
-            return _call(expr, environment)
+            return _remembered(_call(expr))
         case Over(aggregate=aggregate, operand=operand):
-            return _over(aggregate, operand, environment)
+            return _over(aggregate, _integer(operand))
         case ListOf(elements=elements):
-            return [_integer(element, environment) for element in elements]
+            items = [_integer(element) for element in elements]
+            return lambda environment: [item(environment) for item in items]
         case Comprehension():
-            return _comprehension(expr, environment)
+            return _comprehension(expr)
 
 
 def _looked_up(name: str, environment: Environment) -> Result:
@@ -144,8 +163,26 @@ def _looked_up(name: str, environment: Environment) -> Result:
     return value if isinstance(value, int) else list(value)
 
 
-def _integer(expr: Expr, environment: Environment) -> int:
-    return _checked_integer(_value(expr, environment))
+def _remembered(value: Evaluator[Result]) -> Evaluator[Result]:
+    """The same function, which looks in what the environment knows first."""
+    key = object()
+
+    def remembered(environment: Environment) -> Result:
+        known = environment.known
+        if known is None:
+            return value(environment)
+        if key not in known:
+            known[key] = value(environment)
+        return known[key]
+
+    return remembered
+
+
+def _integer(expr: Expr) -> Evaluator[int]:
+    value = evaluator(expr)
+    if isinstance(expr, Integer | Enumerant | Binary | Call | Over):
+        return cast("Evaluator[int]", value)  # nothing else can come out
+    return lambda environment: _checked_integer(value(environment))
 
 
 def _checked_integer(value: Result) -> int:
@@ -154,8 +191,11 @@ def _checked_integer(value: Result) -> int:
     return value
 
 
-def _boolean(expr: Expr, environment: Environment) -> bool:
-    return _checked_boolean(_value(expr, environment))
+def _boolean(expr: Expr) -> Evaluator[bool]:
+    value = evaluator(expr)
+    if isinstance(expr, Boolean | Comparison | Logical | Not):
+        return cast("Evaluator[bool]", value)  # nothing else can come out
+    return lambda environment: _checked_boolean(value(environment))
 
 
 def _checked_boolean(value: Result) -> bool:
@@ -164,18 +204,30 @@ def _checked_boolean(value: Result) -> bool:
     return value
 
 
-def _scalar(expr: Expr, environment: Environment) -> int:
-    value = _value(expr, environment)
-    if isinstance(value, list):
-        raise EvaluationError(f"expected an integer or a boolean, found {value!r}")
-    return value
+def _scalar(expr: Expr) -> Evaluator[int]:
+    value = evaluator(expr)
+    if not isinstance(expr, Name | Conditional | ListOf | Comprehension):
+        return cast("Evaluator[int]", value)  # nothing else can come out
+
+    def scalar(environment: Environment) -> int:
+        result = value(environment)
+        if isinstance(result, list):
+            raise EvaluationError(f"expected an integer or a boolean, found {result!r}")
+        return result
+
+    return scalar
 
 
-def _list(expr: Expr, environment: Environment) -> list[int]:
-    value = _value(expr, environment)
-    if not isinstance(value, list):
-        raise EvaluationError(f"expected a list, found {value!r}")
-    return value
+def _list(expr: Expr) -> Evaluator[list[int]]:
+    value = evaluator(expr)
+
+    def elements(environment: Environment) -> list[int]:
+        result = value(environment)
+        if not isinstance(result, list):
+            raise EvaluationError(f"expected a list, found {result!r}")
+        return result
+
+    return elements
 
 
 def _divisor(value: int) -> int:
@@ -184,52 +236,89 @@ def _divisor(value: int) -> int:
     return value
 
 
-def _arithmetic(symbol: BinaryOperator, left: int, right: int) -> int:
+def _arithmetic(
+    symbol: BinaryOperator, left: Evaluator[int], right: Evaluator[int]
+) -> Evaluator[int]:
     match symbol:
         case "+":
-            return left + right
+            return lambda environment: left(environment) + right(environment)
         case "-":
-            return left - right
+            return lambda environment: left(environment) - right(environment)
         case "*":
-            return left * right
+            return lambda environment: left(environment) * right(environment)
         case "//":
-            return left // _divisor(right)
+            return lambda environment: left(environment) // _divisor(right(environment))
         case "%":
-            return left % _divisor(right)
+            return lambda environment: left(environment) % _divisor(right(environment))
 
 
-def _call(expr: Call, environment: Environment) -> int:
-    if expr.function in ("min", "max"):
-        return _extreme(expr, environment)
-    if expr.function == "upper":
-        return _upper(expr.arguments[0], environment)
-    left = _integer(expr.arguments[0], environment)
-    if expr.function == "next_in":
-        return _next_in(left, _list(expr.arguments[1], environment))
-    return _rounded(expr.function, left, _integer(expr.arguments[1], environment))
+def _comparison(
+    compare: Callable[[int, int], bool], left: Evaluator[int], right: Evaluator[int]
+) -> Evaluator[bool]:
+    return lambda environment: compare(left(environment), right(environment))
 
 
-def _rounded(function: Function, value: int, divisor: int) -> int:
-    quotient = -(-value // _divisor(divisor))
-    return quotient * divisor if function == "align_up" else quotient
+def _logical(junction: Junction, operands: Sequence[Evaluator[bool]]) -> Evaluator[bool]:
+    if junction == "and":
+        return lambda environment: all(operand(environment) for operand in operands)
+    return lambda environment: any(operand(environment) for operand in operands)
 
 
-def _extreme(expr: Call, environment: Environment) -> int:
-    arguments = expr.arguments
-    if len(arguments) == 1:
-        values = _list(arguments[0], environment)
-    else:
-        values = [_integer(argument, environment) for argument in arguments]
-    if not values:
-        raise EvaluationError(f"{expr.function} of an empty list")
-    return min(values) if expr.function == "min" else max(values)
+def _choice(
+    condition: Evaluator[bool], then: Evaluator[Result], otherwise: Evaluator[Result]
+) -> Evaluator[Result]:
+    return lambda environment: (then if condition(environment) else otherwise)(environment)
 
 
-def _next_in(value: int, buckets: list[int]) -> int:
-    fitting = [bucket for bucket in buckets if bucket >= value]
-    if not fitting:
-        raise EvaluationError(f"no element of {buckets} is at least {value}")
-    return min(fitting)
+def _call(expr: Call) -> Evaluator[int]:
+    function, arguments = expr.function, expr.arguments
+    match function:
+        case "min" | "max":
+            return _extreme(function, arguments)
+        case "upper":
+            return partial(_upper, arguments[0])
+        case "next_in":
+            return _next_in(_integer(arguments[0]), _list(arguments[1]))
+        case "align_up" | "cdiv":
+            return _rounded(function, _integer(arguments[0]), _integer(arguments[1]))
+
+
+def _rounded(function: Function, value: Evaluator[int], divisor: Evaluator[int]) -> Evaluator[int]:
+    if function == "cdiv":
+        return lambda environment: -(-value(environment) // _divisor(divisor(environment)))
+
+    def aligned(environment: Environment) -> int:
+        operand, alignment = value(environment), _divisor(divisor(environment))
+        return -(-operand // alignment) * alignment
+
+    return aligned
+
+
+def _extreme(function: Literal["min", "max"], arguments: tuple[Expr, ...]) -> Evaluator[int]:
+    choose = min if function == "min" else max
+    if len(arguments) > 1:
+        operands = [_integer(argument) for argument in arguments]
+        return lambda environment: choose([operand(environment) for operand in operands])
+    elements = _list(arguments[0])
+
+    def extreme(environment: Environment) -> int:
+        values = elements(environment)
+        if not values:
+            raise EvaluationError(f"{function} of an empty list")
+        return choose(values)
+
+    return extreme
+
+
+def _next_in(operand: Evaluator[int], source: Evaluator[list[int]]) -> Evaluator[int]:
+    def bucket(environment: Environment) -> int:
+        value, buckets = operand(environment), source(environment)
+        fitting = [bucket for bucket in buckets if bucket >= value]
+        if not fitting:
+            raise EvaluationError(f"no element of {buckets} is at least {value}")
+        return min(fitting)
+
+    return bucket
 
 
 def _upper(argument: Expr, environment: Environment) -> int:
@@ -238,17 +327,19 @@ def _upper(argument: Expr, environment: Environment) -> int:
     return environment.upper[argument.name]
 
 
-def _over(aggregate: Aggregate, operand: Expr, environment: Environment) -> int:
+def _over(aggregate: Aggregate, operand: Evaluator[int]) -> Evaluator[int]:
     if aggregate == "sum_requests":
-        return sum(_integer(operand, request) for request in environment.each_request())
-    values = [_integer(operand, rank) for rank in environment.each_rank()]
-    return sum(values) if aggregate == "sum_ranks" else max(values)
+        return lambda environment: sum(operand(each) for each in environment.each_request())
+    combine = sum if aggregate == "sum_ranks" else max
+    return lambda environment: combine([operand(rank) for rank in environment.each_rank()])
 
 
-def _comprehension(expr: Comprehension, environment: Environment) -> list[int]:
-    elements: list[int] = []
-    for value in _list(expr.source, environment):
-        inner = environment.binding({expr.variable: value})
-        if expr.condition is None or _boolean(expr.condition, inner):
-            elements.append(_integer(expr.element, inner))
+def _comprehension(expr: Comprehension) -> Evaluator[list[int]]:
+    source, element = _list(expr.source), _integer(expr.element)
+    condition = _boolean(TRUE if expr.condition is None else expr.condition)
+
+    def elements(environment: Environment) -> list[int]:
+        drawn = (environment.binding({expr.variable: value}) for value in source(environment))
+        return [element(inner) for inner in drawn if condition(inner)]
+
     return elements

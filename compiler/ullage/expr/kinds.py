@@ -1,14 +1,14 @@
 """Kinds: what an expression may be added to, compared with and divided by.
 
 A literal takes the unit that it meets in a sum, a comparison or a choice, and counts as
-dimensionless in a product or a quotient. A bare name beside `==` or `!=` of an enum is a value of
-that enum.
+dimensionless in a product or a quotient. Within a sum over requests, what is per request meets
+what one request has. A bare name beside `==` or `!=` of an enum is a value of that enum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.expr import errors
 from ullage.expr.errors import ExpressionError, suggestion
@@ -101,14 +101,45 @@ def _named(unit: Unit | None) -> str:
     return "no unit" if unit.dimensionless else str(unit)
 
 
-def infer(expr: Expr, kinds: Mapping[str, Kind]) -> Kind:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The kinds of names; `of_request`: amounts are of one request, so `u/requests` meets `u`."""
+
+    kinds: Mapping[str, Kind]
+    of_request: bool = False
+
+    def with_element(self, variable: str, unit: Unit | None) -> _Names:
+        """The same with the elements that are drawn from a list."""
+        return replace(self, kinds={**self.kinds, variable: IntKind(unit)})
+
+    def meet(self, left: Unit | None, right: Unit | None, place: Place) -> Unit | None:
+        """The one unit of both, where a literal adapts; the mismatch is reported at `place`."""
+        if left is None or right is None:
+            return right if left is None else left
+        if left == right:
+            return left
+        if self.of_request and left.summed() == right.summed():
+            return left.summed()
+        message = f"{_named(left)} meets {_named(right)}"
+        hint = "multiply or divide by an amount that converts one into the other"
+        raise ExpressionError(errors.UNITS_DIFFER, message, place, hint)
+
+
+def infer(expr: Expr, kinds: Mapping[str, Kind], *, of_request: bool = False) -> Kind:
     """The kind of a resolved expression, given those of its names.
 
     `+ - min max`, comparisons, the arms of a choice and `next_in` need one unit; `*`, `//` and
     `cdiv` multiply and divide units; `%` and `align_up` keep the left one, and take a right side
-    in it or without unit. The aggregates and `upper` keep the unit of their operand: an amount
-    of each request is in tokens, and so is its sum. Raises ExpressionError at the offending part.
+    in it or without unit. Aggregates over ranks and `upper` keep the unit of their operand.
+
+    What `sum_requests` sums is an amount `of_request`: `tokens` are tokens of one request there, as
+    `tokens/requests` are, so the two meet, and the sum is in tokens. Raises ExpressionError at the
+    offending part.
     """
+    return _infer(expr, _Names(kinds, of_request))
+
+
+def _infer(expr: Expr, names: _Names) -> Kind:
     match expr:
         case Integer():
             return LITERAL
@@ -117,34 +148,37 @@ def infer(expr: Expr, kinds: Mapping[str, Kind]) -> Kind:
         case Enumerant(enum=enum):
             return EnumKind(enum, ())
         case Name():
-            return _known(expr, kinds)
+            return _of_name(expr, names)
         case Binary():
-            return _binary(expr, kinds)
+            return _binary(expr, names)
         case Comparison():
-            return _comparison(expr, kinds)
+            return _comparison(expr, names)
         case Logical(operands=operands):
             for operand in operands:
-                _boolean(operand, kinds)
+                _boolean(operand, names)
             return BOOLEAN
         case Not(operand=operand):
-            return _boolean(operand, kinds)
+            return _boolean(operand, names)
         case Conditional(condition, then, otherwise):
-            _boolean(condition, kinds)
-            return _joined(infer(then, kinds), infer(otherwise, kinds), otherwise.place)
+            _boolean(condition, names)
+            return _joined(_infer(then, names), _infer(otherwise, names), otherwise.place, names)
         case Call():
-            return _call(expr, kinds)
+            return _call(expr, names)
+        case Over(aggregate="sum_requests", operand=operand):
+            unit = _integer(operand, replace(names, of_request=True)).unit
+            return IntKind(None if unit is None else unit.summed())
         case Over(operand=operand):
-            return _integer(operand, kinds)
+            return _integer(operand, names)
         case ListOf(elements=elements):
-            return ListKind(_common(elements, kinds).unit)
+            return ListKind(_common(elements, names).unit)
         case Comprehension():
-            return _comprehension(expr, kinds)
+            return _comprehension(expr, names)
 
 
-def _known(name: Name, kinds: Mapping[str, Kind]) -> Kind:
-    kind = kinds.get(name.name)
+def _of_name(name: Name, names: _Names) -> Kind:
+    kind = names.kinds.get(name.name)
     if kind is None:
-        hint = suggestion(name.name, kinds)
+        hint = suggestion(name.name, names.kinds)
         message = f"there is no '{name.name}' here"
         raise ExpressionError(errors.UNKNOWN_NAME, message, name.place, hint)
     return kind
@@ -154,45 +188,34 @@ def _expected(wanted: str, kind: Kind, place: Place) -> ExpressionError:
     return ExpressionError(errors.WRONG_KIND, f"expected {wanted}, found {kind}", place)
 
 
-def _integer(expr: Expr, kinds: Mapping[str, Kind]) -> IntKind:
-    kind = infer(expr, kinds)
+def _integer(expr: Expr, names: _Names) -> IntKind:
+    kind = _infer(expr, names)
     if not isinstance(kind, IntKind):
         raise _expected("an integer", kind, expr.place)
     return kind
 
 
-def _boolean(expr: Expr, kinds: Mapping[str, Kind]) -> BoolKind:
-    kind = infer(expr, kinds)
+def _boolean(expr: Expr, names: _Names) -> BoolKind:
+    kind = _infer(expr, names)
     if not isinstance(kind, BoolKind):
         raise _expected("a boolean", kind, expr.place)
     return kind
 
 
-def _list(expr: Expr, kinds: Mapping[str, Kind]) -> ListKind:
-    kind = infer(expr, kinds)
+def _list(expr: Expr, names: _Names) -> ListKind:
+    kind = _infer(expr, names)
     if not isinstance(kind, ListKind):
         raise _expected("a list", kind, expr.place)
     return kind
 
 
-def _same_unit(left: Unit | None, right: Unit | None, place: Place) -> Unit | None:
-    """The one unit of both, where a literal adapts; the mismatch is reported at `place`."""
-    if left is None or right is None:
-        return right if left is None else left
-    if left != right:
-        message = f"{_named(left)} meets {_named(right)}"
-        hint = "multiply or divide by an amount that converts one into the other"
-        raise ExpressionError(errors.UNITS_DIFFER, message, place, hint)
-    return left
-
-
-def _joined(left: Kind, right: Kind, place: Place) -> Kind:
+def _joined(left: Kind, right: Kind, place: Place, names: _Names) -> Kind:
     """The one kind of two values that stand for each other."""
     match left, right:
         case (IntKind(unit=one), IntKind(unit=other)):
-            return IntKind(_same_unit(one, other, place))
+            return IntKind(names.meet(one, other, place))
         case (ListKind(unit=one), ListKind(unit=other)):
-            return ListKind(_same_unit(one, other, place))
+            return ListKind(names.meet(one, other, place))
         case (EnumKind(name=one_name), EnumKind(name=other_name)) if one_name == other_name:
             return left if left.values else right
         case (BoolKind(), BoolKind()):
@@ -201,71 +224,71 @@ def _joined(left: Kind, right: Kind, place: Place) -> Kind:
             raise _expected(str(left), right, place)
 
 
-def _common(parts: tuple[Expr, ...], kinds: Mapping[str, Kind]) -> IntKind:
+def _common(parts: tuple[Expr, ...], names: _Names) -> IntKind:
     """The one integer kind of all parts."""
     unit: Unit | None = None
     for part in parts:
-        unit = _same_unit(unit, _integer(part, kinds).unit, part.place)
+        unit = names.meet(unit, _integer(part, names).unit, part.place)
     return IntKind(unit)
 
 
-def _binary(expr: Binary, kinds: Mapping[str, Kind]) -> IntKind:
+def _binary(expr: Binary, names: _Names) -> IntKind:
     if expr.operator in ("+", "-"):
-        left, right = _integer(expr.left, kinds).unit, _integer(expr.right, kinds).unit
-        return IntKind(_same_unit(left, right, expr.place))
+        left, right = _integer(expr.left, names).unit, _integer(expr.right, names).unit
+        return IntKind(names.meet(left, right, expr.place))
     if expr.operator == "%":
-        return _aligned(expr.left, expr.right, kinds)
-    return _scaled(expr.left, expr.right, 1 if expr.operator == "*" else -1, kinds)
+        return _aligned(expr.left, expr.right, names)
+    return _scaled(expr.left, expr.right, 1 if expr.operator == "*" else -1, names)
 
 
-def _scaled(left: Expr, right: Expr, power: int, kinds: Mapping[str, Kind]) -> IntKind:
+def _scaled(left: Expr, right: Expr, power: int, names: _Names) -> IntKind:
     """A product or quotient; one of literals only stays a literal."""
-    one, other = _integer(left, kinds).unit, _integer(right, kinds).unit
+    one, other = _integer(left, names).unit, _integer(right, names).unit
     if one is None and other is None:
         return LITERAL
     return IntKind((one or NO_UNIT).times(other or NO_UNIT, power))
 
 
-def _aligned(value: Expr, step: Expr, kinds: Mapping[str, Kind]) -> IntKind:
+def _aligned(value: Expr, step: Expr, names: _Names) -> IntKind:
     """The unit of `value`; `step` is in it too, or without unit."""
-    unit, step_unit = _integer(value, kinds).unit, _integer(step, kinds).unit
+    unit, step_unit = _integer(value, names).unit, _integer(step, names).unit
     if step_unit is not None and not step_unit.dimensionless:
-        unit = _same_unit(unit, step_unit, step.place)
+        unit = names.meet(unit, step_unit, step.place)
     return IntKind(step_unit if unit is None else unit)
 
 
-def _comparison(expr: Comparison, kinds: Mapping[str, Kind]) -> BoolKind:
-    left, right = infer(expr.left, kinds), infer(expr.right, kinds)
+def _comparison(expr: Comparison, names: _Names) -> BoolKind:
+    left, right = _infer(expr.left, names), _infer(expr.right, names)
     if isinstance(left, ListKind):
         raise _expected("an integer", left, expr.left.place)
     amounts = isinstance(left, IntKind) and isinstance(right, IntKind)
-    _joined(left, right, expr.place if amounts else expr.right.place)
+    _joined(left, right, expr.place if amounts else expr.right.place, names)
     if expr.operator not in ("==", "!=") and not isinstance(left, IntKind):
         message = f"'{expr.operator}' orders integers, not {left}"
         raise ExpressionError(errors.WRONG_KIND, message, expr.place, "compare with '==' or '!='")
     return BOOLEAN
 
 
-def _call(expr: Call, kinds: Mapping[str, Kind]) -> IntKind:
+def _call(expr: Call, names: _Names) -> IntKind:
     arguments = expr.arguments
     match expr.function:
         case "min" | "max" if len(arguments) == 1:
-            return IntKind(_list(arguments[0], kinds).unit)
+            return IntKind(_list(arguments[0], names).unit)
         case "min" | "max":
-            return _common(arguments, kinds)
+            return _common(arguments, names)
         case "align_up":
-            return _aligned(arguments[0], arguments[1], kinds)
+            return _aligned(arguments[0], arguments[1], names)
         case "cdiv":
-            return _scaled(arguments[0], arguments[1], -1, kinds)
+            return _scaled(arguments[0], arguments[1], -1, names)
         case "next_in":
-            unit, bucket = _integer(arguments[0], kinds).unit, _list(arguments[1], kinds).unit
-            return IntKind(_same_unit(unit, bucket, expr.place))
+            unit, bucket = _integer(arguments[0], names).unit, _list(arguments[1], names).unit
+            return IntKind(names.meet(unit, bucket, expr.place))
         case "upper":
-            return _integer(arguments[0], kinds)
+            return _integer(arguments[0], names)
 
 
-def _comprehension(expr: Comprehension, kinds: Mapping[str, Kind]) -> ListKind:
-    inner = {**kinds, expr.variable: IntKind(_list(expr.source, kinds).unit)}
+def _comprehension(expr: Comprehension, names: _Names) -> ListKind:
+    inner = names.with_element(expr.variable, _list(expr.source, names).unit)
     if expr.condition is not None:
         _boolean(expr.condition, inner)
     return ListKind(_integer(expr.element, inner).unit)

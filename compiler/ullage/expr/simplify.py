@@ -208,6 +208,8 @@ def _rounded(node: Call) -> Expr:
             return value
         case Call("cdiv", (value, step)) if value == step:
             return Integer(1, place=node.place)
+        case Call("next_in", (Call("max", (values,)) as largest, source)) if values == source:
+            return largest
         case _:
             return node
 

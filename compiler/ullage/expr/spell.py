@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ullage.expr.printing import Dialect, write
 from ullage.expr.tree import Enumerant, Expr, Over
 
+# How many texts are kept: proofs ask for the same ones again and again.
+REMEMBERED = 65_536
 
+
+@lru_cache(maxsize=REMEMBERED)
 def spell(expr: Expr) -> str:
     """The text that parses to `expr` again; an enumerant is spelled as its bare value."""
     return write(expr, _SPEC)

@@ -20,22 +20,50 @@ Function = Literal["min", "max", "align_up", "cdiv", "next_in", "upper"]
 Aggregate = Literal["sum_requests", "sum_ranks", "max_ranks"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
-    place: Place = field(default=BUILT_IN, compare=False, repr=False)
+class _Remembered:
+    """What is computed once for a node, since the same trees are compared and hashed often."""
+
+    __slots__ = ("_hash", "_names", "_parts")
+
+    _hash: int
+    _names: frozenset[str]
+    _parts: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Node(_Remembered):
+    place: Place = field(default=BUILT_IN, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other) or hash(self) != hash(other):
+            return False
+        return self._parts == other._parts
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            # The parts are all but the place: only they may be given without a keyword.
+            names: tuple[str, ...] = type(self).__match_args__
+            parts = tuple(getattr(self, name) for name in names)
+            object.__setattr__(self, "_parts", parts)
+            object.__setattr__(self, "_hash", hash((type(self), parts)))
+            return self._hash
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Integer(_Node):
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Boolean(_Node):
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Enumerant(_Node):
     """One value of an enum parameter; `code` is its position among the declared values."""
 
@@ -44,14 +72,14 @@ class Enumerant(_Node):
     code: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Name(_Node):
     """A parameter, definition, live variable, axis, argument or bound element."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Binary(_Node):
     """`left operator right`; `//` and `%` floor as Python's do."""
 
@@ -60,7 +88,7 @@ class Binary(_Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Comparison(_Node):
     """One comparison; a chain `a < b < c` is parsed into a conjunction of two."""
 
@@ -69,7 +97,7 @@ class Comparison(_Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Logical(_Node):
     """`and` or `or` over two or more operands, evaluated left to right with short circuit."""
 
@@ -77,12 +105,12 @@ class Logical(_Node):
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Not(_Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Conditional(_Node):
     """`then if condition else otherwise`."""
 
@@ -91,7 +119,7 @@ class Conditional(_Node):
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call(_Node):
     """An integer function.
 
@@ -104,7 +132,7 @@ class Call(_Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Over(_Node):
     """An aggregate over the requests of the batch or over the ranks of the group."""
 
@@ -112,14 +140,14 @@ class Over(_Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ListOf(_Node):
     """A list written out: `[a, b, c]`."""
 
     elements: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Comprehension(_Node):
     """`[element for variable in source if condition]`."""
 
@@ -206,6 +234,14 @@ def walk(node: Expr) -> Iterator[Expr]:
 
 def free_names(node: Expr) -> frozenset[str]:
     """The names that the expression takes from outside."""
+    try:
+        return node._names
+    except AttributeError:
+        object.__setattr__(node, "_names", _free_names(node))
+        return node._names
+
+
+def _free_names(node: Expr) -> frozenset[str]:
     match node:
         case Name(name=name):
             return frozenset((name,))

@@ -54,6 +54,10 @@ class Unit:
     def __truediv__(self, other: Unit) -> Unit:
         return self.times(other, -1)
 
+    def summed(self) -> Unit:
+        """The unit of a sum over requests: `tokens/requests` add up to `tokens`."""
+        return self * _REQUESTS if self.powers[BASES.index("requests")] < 0 else self
+
     @property
     def dimensionless(self) -> bool:
         return not any(self.powers)
@@ -83,3 +87,4 @@ def _factor(found: re.Match[str], at: At) -> Unit:
 
 
 NO_UNIT = Unit()
+_REQUESTS = Unit.parse("requests")

@@ -68,7 +68,9 @@ class Checker:
             case "same":
                 self._require(step, step.left == step.right, "the sides differ")
             case "leaf":
-                self._obligation(step, Comparison("<=", step.left, step.right), given)
+                self._leaf(step, given)
+            case "impossible":
+                self._impossible(step, given)
             case "chain":
                 self._chain(step, given)
             case "monotone":
@@ -81,6 +83,10 @@ class Checker:
                 self._unfold(step, given)
             case "align_scales" | "cdiv_scales":
                 self._scales(step, given)
+            case "unrounds":
+                self._unrounds(step, given)
+            case "element" | "next_within":
+                self._of_list(step, given)
             case "above_itself" | "shifted_quotient" | "exact_quotient":
                 self._rounding(step, given)
 
@@ -97,20 +103,39 @@ class Checker:
             self.flaws.append(Flaw(step, f"z3 does not prove {spell(claim)}"))
 
     def _at_least(self, step: Step, bound: int, operand: Expr, given: Given) -> None:
-        """`bound <= operand`: by signs where `bound` is 0 and the form shows it, else by z3."""
+        """`bound <= operand`, a side condition of a rule."""
+        if not self._is_at_least(bound, operand, given):
+            self.flaws.append(Flaw(step, f"z3 does not prove {bound} <= {spell(operand)}"))
+
+    def _is_at_least(self, bound: int, operand: Expr, given: Given) -> bool:
+        """By the signs of the parts where `bound` is 0 and the form shows it, else by z3."""
+        if bound == 0 and self._is_seen_not_negative(operand, given):
+            return True
+        self.obligations += 1
+        return self.solver.proves(Comparison("<=", Integer(bound), operand), given)
+
+    def _is_seen_not_negative(self, operand: Expr, given: Given) -> bool:
         match operand:
-            case Binary("*" | "+", left, right) | Call("min", (left, right)) if (
-                bound == 0 and lemma_holds("signs")
-            ):
-                self._at_least(step, 0, left, given)
-                self._at_least(step, 0, right, given)
-            case Binary("//", left, right) | Call("align_up" | "cdiv", (left, right)) if (
-                bound == 0 and lemma_holds("signs")
-            ):
-                self._at_least(step, 0, left, given)
-                self._at_least(step, 1, right, given)
+            case Integer(value=value):
+                return value >= 0
+            case Binary("*" | "+", left, right):
+                parts, lemma = ((0, left), (0, right)), "signs"
+            case Binary("//", left, right) | Call("align_up" | "cdiv", (left, right)):
+                parts, lemma = ((0, left), (1, right)), "signs"
+            case Conditional(condition, then, otherwise):
+                return (
+                    lemma_holds("cases")
+                    and self._is_at_least(0, then, (*given, condition))
+                    and self._is_at_least(0, otherwise, (*given, negation(condition)))
+                )
+            case Call("next_in", (_, source)):
+                return lemma_holds("chain") and self._is_at_least(0, Call("min", (source,)), given)
+            case Call("max", arguments) if len(arguments) > 1:
+                one = next((a for a in arguments if isinstance(a, Integer)), arguments[0])
+                return lemma_holds("below_max") and self._is_at_least(0, one, given)
             case _:
-                self._obligation(step, Comparison("<=", Integer(bound), operand), given)
+                return False
+        return lemma_holds(lemma) and all(self._is_at_least(b, part, given) for b, part in parts)
 
     def _premises(self, step: Step, claims: Sequence[Claim], given: Given, lemma: str) -> None:
         self._require(step, lemma_holds(lemma), f"lemma '{lemma}' is not proved")
@@ -120,6 +145,17 @@ class Checker:
                 self._check(premise, given)
 
     # The rules
+
+    def _leaf(self, step: Step, given: Given) -> None:
+        if step.left == Integer(0):
+            self._at_least(step, 0, step.right, given)
+        else:
+            self._obligation(step, Comparison("<=", step.left, step.right), given)
+
+    def _impossible(self, step: Step, given: Given) -> None:
+        """The case that was entered last cannot be, so that any claim holds in it."""
+        if self._require(step, bool(given), "there is no case that could be impossible"):
+            self._obligation(step, negation(given[-1]), given[:-1])
 
     def _chain(self, step: Step, given: Given) -> None:
         steps = step.premises
@@ -229,6 +265,42 @@ class Checker:
                 self._premises(step, [], given, step.rule)
             case _:
                 self._require(step, False, "the sides do not have the form of the rule")
+
+    def _of_list(self, step: Step, given: Given) -> None:
+        """An element is no more than the largest; the next one is no less for a larger amount."""
+        match step.rule, step.left, step.right:
+            case "element", Call("next_in", (_, a)), Call("max", (b,)):
+                self._require(step, a == b, "the lists differ")
+            case "next_within", Call("next_in", (a, b)), Call("next_in", (c, d)):
+                self._require(step, b == d, "the lists differ")
+                claims = [(a, c), (c, Call("max", (d,)))]
+                self._premises(step, claims, given, "next_in")
+            case _:
+                self._require(step, False, "the sides do not have the form of the rule")
+
+    def _unrounds(self, step: Step, given: Given) -> None:
+        """The premise limits what is inside, by no more than the limit of the outside allows."""
+        inner, limit = self._first_premise(step) or (step.left, step.right)
+        one, whole = Integer(1), step.right
+        match step.left:
+            case Call("align_up" | "cdiv" as function, (x, a)) if x == inner:
+                steps = Binary("//", whole, a) if function == "align_up" else whole
+                room, lemma = Binary("*", steps, a), f"{function} below"
+            case Binary("//", x, a) if x == inner:
+                room = Binary("-", Binary("+", Binary("*", whole, a), a), one)
+                lemma = "// below"
+            case Binary("*", x, a) if x == inner:
+                room, lemma = Binary("//", whole, a), "* below"
+            case Binary("*", a, x) if x == inner:
+                room, lemma = Binary("//", whole, a), "* below"
+            case _:
+                self._require(step, False, "the premise is not about what is inside")
+                return
+        helped = all(map(lemma_holds, ("multiples", "multiply both sides")))
+        self._require(step, helped, "a lemma about multiples is not proved")
+        self._at_least(step, 1, a, given)
+        self._obligation(step, Comparison("<=", limit, room), given)
+        self._premises(step, [(inner, limit)], given, lemma)
 
     def _rounding(self, step: Step, given: Given) -> None:
         match step.rule, step.left, step.right:

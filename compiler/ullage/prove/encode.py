@@ -9,7 +9,7 @@ z3 knows the range and filter of its elements, and its extreme elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import z3
 
@@ -31,8 +31,23 @@ from ullage.expr.tree import (
     Not,
     substitute,
 )
+from ullage.prove.lists import has_at_least, has_element
 
 Define = Callable[[z3.ArithRef], z3.BoolRef]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTerm:
+    """A name in z3, with all that holds of it and all names that this takes in."""
+
+    term: z3.ExprRef
+    axioms: tuple[z3.BoolRef, ...]
+    names: Mapping[str, z3.ExprRef]
+
+
+Terms = dict[str, NamedTerm]
+Make = Callable[[str], z3.ExprRef]
+AddAxioms = Callable[["Encoder", str, z3.ExprRef], None]
 
 
 @dataclass
@@ -40,7 +55,7 @@ class Encoder:
     """Translates expressions of one query; collects the axioms of the terms it introduced.
 
     `lower_bounds` are proven lower bounds of definitions, which stand in for their values while
-    `opaque_definitions`.
+    `opaque_definitions`. Encoders with the same `shared` translate each name once.
     """
 
     variables: Mapping[str, Variable]
@@ -48,6 +63,7 @@ class Encoder:
     booleans: frozenset[str]
     opaque_definitions: bool = False
     lower_bounds: Mapping[str, int] = field(default_factory=dict)
+    shared: Terms = field(default_factory=dict)
     axioms: list[z3.BoolRef] = field(default_factory=list)
     names: dict[str, z3.ExprRef] = field(default_factory=dict)
     terms: dict[str, z3.ArithRef] = field(default_factory=dict)
@@ -147,27 +163,35 @@ class Encoder:
                 return False
 
     def _integer_name(self, name: str) -> z3.ArithRef:
-        if name not in self.names:
-            term = z3.Int(name)
-            self.names[name] = term
-            self._axioms_of_name(name, term)
-        found = self.names[name]
+        found = self._named(name, z3.Int, Encoder._axioms_of_integer)
         assert isinstance(found, z3.ArithRef)
         return found
 
     def _boolean_name(self, name: str) -> z3.BoolRef:
-        if name not in self.names:
-            term = z3.Bool(name)
-            self.names[name] = term
-            definition = self.definitions.get(name)
-            if definition is not None and not self.opaque_definitions:
-                guard = self.boolean(definition.guard)
-                self.axioms.append(z3.Implies(guard, term == self.boolean(definition.value)))
-        found = self.names[name]
+        found = self._named(name, z3.Bool, Encoder._axioms_of_boolean)
         assert isinstance(found, z3.BoolRef)
         return found
 
-    def _axioms_of_name(self, name: str, term: z3.ArithRef) -> None:
+    def _named(self, name: str, make: Make, add_axioms: AddAxioms) -> z3.ExprRef:
+        """The term of a name; what holds of it is translated once for all that share it."""
+        if name not in self.names:
+            if name not in self.shared:
+                inner = replace(self, axioms=[], names={}, terms={})
+                term = inner.names[name] = make(name)
+                add_axioms(inner, name, term)
+                self.shared[name] = NamedTerm(term, tuple(inner.axioms), inner.names)
+            known = self.shared[name]
+            self.axioms.extend(known.axioms)
+            self.names.update(known.names)
+        return self.names[name]
+
+    def _axioms_of_boolean(self, name: str, term: z3.ExprRef) -> None:
+        definition = self.definitions.get(name)
+        if definition is not None and not self.opaque_definitions:
+            guard = self.boolean(definition.guard)
+            self.axioms.append(z3.Implies(guard, term == self.boolean(definition.value)))
+
+    def _axioms_of_integer(self, name: str, term: z3.ExprRef) -> None:
         variable = self.variables.get(name)
         if variable is not None:
             guard = self.boolean(variable.guard)
@@ -237,9 +261,12 @@ class Encoder:
             term = z3.Int(key)
             self.terms[key] = term
             value, largest = self.integer(operand), self._extreme("max", source)
-            inside = z3.And(value <= term, term <= largest, self._element(source, term))
-            exists = z3.And(self._inhabited(source), value <= largest)
-            self.axioms.append(z3.Implies(exists, inside))
+            # Where no element is large enough, nobody looks: then it stands for some element.
+            inhabited = self._inhabited(source)
+            inside = z3.And(term <= largest, self._element(source, term))
+            self.axioms.append(z3.Implies(inhabited, inside))
+            exists = z3.And(inhabited, self.boolean(has_at_least(operand, source)))
+            self.axioms.append(z3.Implies(exists, value <= term))
         return self.terms[key]
 
     def _extreme(self, extreme: str, source: Expr) -> z3.ArithRef:
@@ -264,8 +291,8 @@ class Encoder:
                 return self.boolean(self.variables[name].guard)
             case ListOf(elements=elements):
                 return z3.BoolVal(bool(elements))
-            case Comprehension(source=inner, condition=None):
-                return self._inhabited(inner)
+            case Comprehension(source=inner):
+                return z3.And(self._inhabited(inner), self.boolean(has_element(source)))
             case Conditional(condition, then, otherwise):
                 return z3.If(
                     self.boolean(condition), self._inhabited(then), self._inhabited(otherwise)

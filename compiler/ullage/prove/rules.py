@@ -168,6 +168,58 @@ def _exact_quotient() -> Lemma:
     return [w >= 1, d * w <= 0, d * w + w > 0], d == 0
 
 
+def _multiples() -> Lemma:
+    """What comparing alignments uses: how many of a step there are, by what they come to."""
+    d, a = _ints("d a")
+    return [a >= 1], _is_multiple(d, a)
+
+
+def _is_multiple(d: z3.ArithRef, a: z3.ArithRef) -> z3.BoolRef:
+    return z3.And(z3.Implies(d >= 1, d * a >= a), z3.Implies(d <= 0, d * a <= 0))
+
+
+def _align_up_below() -> Lemma:
+    """With p = q + d."""
+    x, a, k, d, q = _ints("x a k d q")
+    p = q + d
+    given = [a >= 1, _quotient(q, k, a), _rounded_up(p, x, a), _is_multiple(d, a)]
+    return given, (p * a <= k) == (x <= q * a)
+
+
+def _cdiv_below() -> Lemma:
+    x, a, k, p = _ints("x a k p")
+    return [a >= 1, _rounded_up(p, x, a)], (p <= k) == (x <= k * a)
+
+
+def _quotient_below() -> Lemma:
+    x, a, k, p = _ints("x a k p")
+    return [a >= 1, _quotient(p, x, a)], (p <= k) == (x <= k * a + a - 1)
+
+
+def _product_below() -> Lemma:
+    """x <= k // a, multiplied by a >= 1."""
+    x, a, k, q = _ints("x a k q")
+    return [a >= 1, _quotient(q, k, a), x <= q, x * a <= q * a], x * a <= k
+
+
+def _align_up_above() -> Lemma:
+    """With q = p + d."""
+    x, a, k, d, p = _ints("x a k d p")
+    q = p + d
+    given = [a >= 1, _rounded_up(q, k, a), _rounded_up(p, x, a), _is_multiple(d, a)]
+    return given, (k <= p * a) == ((q - 1) * a < x)
+
+
+def _cdiv_above() -> Lemma:
+    x, a, k, p = _ints("x a k p")
+    return [a >= 1, _rounded_up(p, x, a)], (k <= p) == (k * a - a < x)
+
+
+def _quotient_above() -> Lemma:
+    x, a, k, p = _ints("x a k p")
+    return [a >= 1, _quotient(p, x, a)], (k <= p) == (k * a <= x)
+
+
 def _signs() -> Lemma:
     """What is never negative: products, sums, quotients and alignments of what is not."""
     a, b, d, p, q = _ints("a b d p q")
@@ -207,6 +259,14 @@ LEMMAS: dict[str, Callable[[], Lemma]] = {
     "above_itself": _above_itself,
     "shifted_quotient": _shifted_quotient,
     "exact_quotient": _exact_quotient,
+    "multiples": _multiples,
+    "align_up below": _align_up_below,
+    "cdiv below": _cdiv_below,
+    "// below": _quotient_below,
+    "* below": _product_below,
+    "align_up above": _align_up_above,
+    "cdiv above": _cdiv_above,
+    "// above": _quotient_above,
     "signs": _signs,
     "total of quotients": _total_of_quotients,
 }

@@ -2,8 +2,10 @@
 
 A claim is first tried with definitions as opaque names of known sign, then with the definitions
 and constraints that it rests on, then with everything connected to it: most claims need little,
-and non-linear definitions cost much. Only the last level can refute. Effort is limited by
-`rlimit`, a count of z3's own steps, so that a verdict does not depend on the machine.
+and non-linear definitions cost much. The first level takes only the assumptions that share names
+with the claim, so that one answer serves wherever the others differ. Only the last level can
+refute. Effort is limited by `rlimit`, a count of z3's own steps, so that a verdict does not depend
+on the machine.
 """
 
 from __future__ import annotations
@@ -15,14 +17,13 @@ from typing import Literal
 import z3
 
 from ullage.bound.problem import Domain
-from ullage.expr.spell import spell
-from ullage.expr.tree import Comparison, Expr, Integer, conjunction, free_names, negation
-from ullage.prove.encode import Encoder
+from ullage.expr.tree import Comparison, Expr, Integer, Name, conjunction, free_names, negation
+from ullage.prove.encode import Encoder, Terms
 
 Answer = Literal["proved", "refuted", "unknown"]
 Level = Literal["opaque", "related", "full"]
 
-RLIMIT: Mapping[Level, int] = {"opaque": 100_000, "related": 250_000, "full": 4_000_000}
+RLIMIT: Mapping[Level, int] = {"opaque": 100_000, "related": 100_000, "full": 4_000_000}
 
 # z3 would take an interrupt for itself, answer unknown, and let the run go on.
 z3.set_param("ctrl_c", False)
@@ -42,10 +43,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Translated:
-    """A condition as z3 has it, with the axioms of its terms and its names."""
+    """What z3 is told of one condition, by z3's own numbers, and the terms of its names."""
 
-    condition: z3.BoolRef
-    axioms: tuple[z3.BoolRef, ...]
+    asserted: Mapping[int, z3.BoolRef]
     names: Mapping[str, z3.ExprRef]
 
 
@@ -61,10 +61,17 @@ class Solver:
             + [d.name for d in domain.definitions if d.kind == "bool"]
         )
         self.lower_bounds: dict[str, int] = {}
-        self._decided: dict[tuple[str, str, str], Verdict] = {}
+        self._decided: dict[tuple[Expr, frozenset[Expr], Level], Verdict] = {}
+        self._proved: dict[Expr, list[frozenset[Expr]]] = {}
+        self._refuted: dict[Level, dict[Expr, list[frozenset[Expr]]]] = {
+            level: {} for level in RLIMIT
+        }
         self._translations: dict[tuple[Expr, bool], _Translated] = {}
+        self._closures: dict[str, frozenset[str]] = {}
+        self._terms: dict[bool, Terms] = {True: {}, False: {}}
         self._establish_lower_bounds()
         self._translations.clear()  # made before the lower bounds were known
+        self._terms = {True: {}, False: {}}
 
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
@@ -72,29 +79,40 @@ class Solver:
 
     def decide(self, claim: Expr, given: Sequence[Expr] = (), upto: Level = "full") -> Verdict:
         """Prove or refute `claim` under `given`; unknown when the effort is spent."""
-        if claim in given:
+        known = frozenset(given)
+        if claim in known or any(needed <= known for needed in self._proved.get(claim, ())):
             return Verdict("proved")
-        key = (spell(claim), spell(conjunction(*given)), upto)
-        if key not in self._decided:
-            self._decided[key] = self._decide(claim, tuple(given), upto)
-        return self._decided[key]
+        if _is_sign(claim) and self._at("opaque", claim, ()).proved:
+            return Verdict("proved")
+        levels: tuple[Level, ...] = ("opaque", "related", "full")
+        for level in levels[: levels.index(upto) + 1]:
+            kept = _relevant(claim, given) if level == "opaque" else tuple(given)
+            verdict = self._at(level, claim, kept)
+            if verdict.proved or level == "full":
+                return verdict
+        return Verdict("unknown")
 
     def find(self, condition: Expr, given: Sequence[Expr] = ()) -> Mapping[str, int] | None:
         """Some legal assignment that satisfies `condition`, if z3 finds one."""
         return self.decide(negation(condition), given).model
 
-    def _decide(self, claim: Expr, given: tuple[Expr, ...], upto: Level) -> Verdict:
-        levels: tuple[Level, ...] = ("opaque", "related", "full")
-        for level in levels[: levels.index(upto) + 1]:
-            verdict = self._ask(claim, given, level)
-            if verdict.proved or level == "full":
-                return verdict
-        return Verdict("unknown")
+    def _at(self, level: Level, claim: Expr, given: tuple[Expr, ...]) -> Verdict:
+        """The verdict of one level. What more assumptions do not prove, fewer do not either."""
+        known = frozenset(given)
+        if level != "full" and any(known <= more for more in self._refuted[level].get(claim, ())):
+            return Verdict("unknown")
+        key = (claim, known, level)
+        if key not in self._decided:
+            self._decided[key] = self._ask(claim, given, level)
+            if self._decided[key].answer == "refuted":
+                self._refuted[level].setdefault(claim, []).append(known)
+        return self._decided[key]
 
     def _ask(self, claim: Expr, given: tuple[Expr, ...], level: Level) -> Verdict:
         solver, names = self.query((*given, negation(claim)), level)
         answer = solver.check()
         if answer == z3.unsat:
+            self._proved.setdefault(claim, []).append(frozenset(given))
             return Verdict("proved")
         if answer == z3.sat and level == "full":
             return Verdict("refuted", read_model(solver.model(), names))
@@ -109,12 +127,11 @@ class Solver:
         """
         wanted = [*conditions, *self._constraints(conjunction(*conditions), level)]
         translated = [self._translated(each, level) for each in wanted]
-        asserted = {
-            part.get_id(): part for each in translated for part in (each.condition, *each.axioms)
-        }
+        asserted = {key: term for each in translated for key, term in each.asserted.items()}
         solver = z3.SimpleSolver()
         solver.set("rlimit", RLIMIT[level])
-        solver.add(list(asserted.values()))
+        for term in asserted.values():  # `add` would look up the sort of each, at some cost
+            z3.Z3_solver_assert(solver.ctx.ref(), solver.solver, term.as_ast())
         return solver, {name: term for each in translated for name, term in each.names.items()}
 
     def _translated(self, condition: Expr, level: Level) -> _Translated:
@@ -128,9 +145,11 @@ class Solver:
                 self.booleans,
                 opaque_definitions=opaque,
                 lower_bounds=self.lower_bounds,
+                shared=self._terms[opaque],
             )
-            term = encoder.boolean(condition)
-            self._translations[key] = _Translated(term, tuple(encoder.axioms), encoder.names)
+            parts = (encoder.boolean(condition), *encoder.axioms)
+            asserted = {part.get_id(): part for part in parts}
+            self._translations[key] = _Translated(asserted, encoder.names)
         return self._translations[key]
 
     def _constraints(self, condition: Expr, level: Level) -> list[Expr]:
@@ -150,14 +169,19 @@ class Solver:
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
         """The names that the given ones rest on through definitions, ranges and guards."""
-        found: set[str] = set()
-        pending = list(names)
-        while pending:
-            name = pending.pop()
-            if name not in found:
-                found.add(name)
-                pending.extend(self._rests_on(name))
-        return frozenset(found)
+        return frozenset().union(*(self._closure(name) for name in names))
+
+    def _closure(self, name: str) -> frozenset[str]:
+        if name not in self._closures:
+            found: set[str] = set()
+            pending = [name]
+            while pending:
+                each = pending.pop()
+                if each not in found:
+                    found.add(each)
+                    pending.extend(self._rests_on(each))
+            self._closures[name] = frozenset(found)
+        return self._closures[name]
 
     def _rests_on(self, name: str) -> frozenset[str]:
         if name in self.definitions:
@@ -176,9 +200,33 @@ class Solver:
                 continue
             for bound in (1, 0):
                 claim = Comparison("<=", Integer(bound), definition.value)
-                if self._decide(claim, (definition.guard,), "full").proved:
+                if self._established(claim, definition.guard):
                     self.lower_bounds[definition.name] = bound
                     break
+
+    def _established(self, claim: Expr, guard: Expr) -> bool:
+        """Whether the claim is proved under the guard, without the bounds that are established."""
+        levels: tuple[Level, ...] = ("opaque", "related", "full")
+        return any(self._ask(claim, (guard,), level).proved for level in levels)
+
+
+def _relevant(claim: Expr, given: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The assumptions that share names with the claim, directly or through one another."""
+    known = free_names(claim)
+    chosen: set[Expr] = set()
+    while more := [each for each in given if each not in chosen and free_names(each) & known]:
+        chosen.update(more)
+        known = known.union(*(free_names(each) for each in more))
+    return tuple(each for each in given if each in chosen)
+
+
+def _is_sign(claim: Expr) -> bool:
+    """Whether this is asked under many assumptions, and needs none as a rule."""
+    match claim:
+        case Comparison(left=Integer(), right=Name()):
+            return True
+        case _:
+            return False
 
 
 def read_model(model: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> dict[str, int]:

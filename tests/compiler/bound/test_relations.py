@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.bounds import domain, flag, live, mode, number, proves, read
+from support.bounds import Proving, domain, flag, live, mode, number, read
 from ullage.bound.relations import (
     Interval,
     NotLinearError,
@@ -23,7 +23,7 @@ from ullage.expr.tree import Comparison, Expr, Name
 from ullage.prove.solver import Solver
 
 DOMAIN = domain(number("k", 1, 3), number("cap", 1, 6), flag("on"))
-ORACLE = proves(Solver(DOMAIN))
+ORACLE = Proving(Solver(DOMAIN))
 
 
 def relation(text: str) -> Relation:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.bounds import defined, domain, flag, limit, number, proves, read, values
+from support.bounds import Proving, defined, domain, flag, limit, number, read, values
 from support.expressions import Vocabulary, boolean_expressions, integer_expressions
 from support.proofs import altered, claim_of
 from ullage.bound.search import Search
@@ -83,7 +83,7 @@ def larger(expr: Expr, other: Expr, how: int) -> Expr:
 
 
 def proposal(left: Expr, right: Expr, given_too: tuple[Expr, ...] = ()) -> Step | None:
-    return Search(proves(SOLVER), given_too).at_most(left, right)
+    return Search(Proving(SOLVER), given_too).at_most(left, right)
 
 
 @HALF
@@ -180,7 +180,7 @@ BATCH = ("1 <= rows", "rows <= cap", "rows <= toks", "toks <= pool")
 )
 def test_what_capacities_need_is_found_and_accepted(left: str, right: str) -> None:
     given_too = tuple(read(each) for each in BATCH)
-    step = Search(proves(ENGINE_SOLVER), given_too).at_most(read(left), read(right))
+    step = Search(Proving(ENGINE_SOLVER), given_too).at_most(read(left), read(right))
     assert step is not None
     checker = Checker(ENGINE_SOLVER)
     assert checker.holds(step, (read(left), read(right)), given_too), checker.flaws
@@ -204,17 +204,18 @@ def test_what_capacities_need_is_found_and_accepted(left: str, right: str) -> No
 )
 def test_what_capacities_need_not_be_is_not_found(left: str, right: str) -> None:
     given_too = tuple(read(each) for each in BATCH)
-    assert Search(proves(ENGINE_SOLVER), given_too).at_most(read(left), read(right)) is None
+    assert Search(Proving(ENGINE_SOLVER), given_too).at_most(read(left), read(right)) is None
 
 
 def test_a_proof_is_looked_for_once() -> None:
     asked: list[str] = []
 
-    def oracle(claim: Expr, given_too: tuple[Expr, ...]) -> bool:
-        asked.append(spell(claim))
-        return ENGINE_SOLVER.proves(claim, given_too)
+    class Counting(Proving):
+        def __call__(self, wanted: Expr, given_too: tuple[Expr, ...]) -> bool:
+            asked.append(spell(wanted))
+            return self.decider.proves(wanted, given_too)
 
-    search = Search(oracle, ())
+    search = Search(Counting(ENGINE_SOLVER), ())
     sides = (read("align_up(cap, tp) * width"), read("align_up(pool, tp) * width"))
     first = search.at_most(*sides)
     before = len(asked)
@@ -223,7 +224,7 @@ def test_a_proof_is_looked_for_once() -> None:
 
 
 def test_signs_are_found_by_form_or_asked_for() -> None:
-    search = Search(proves(SOLVER), ())
+    search = Search(Proving(SOLVER), ())
     assert search.at_least(read("n * x"), 1)
     assert search.at_least(read("max(m - 3, 1)"), 1)
     assert search.at_least(read("align_up(m, x)"), 0)
@@ -238,7 +239,7 @@ def test_signs_are_found_by_form_or_asked_for() -> None:
 @HALF
 @given(integer_expressions(WORDS, 2), st.integers(0, 2))
 def test_a_sign_that_is_found_is_true(expr: Expr, bound: int) -> None:
-    if Search(proves(SOLVER), ()).at_least(expr, bound):
+    if Search(Proving(SOLVER), ()).at_least(expr, bound):
         assert breaks(Integer(bound), expr) is None
 
 
@@ -249,3 +250,11 @@ def test_the_next_element_is_compared_only_where_there_is_one() -> None:
     step = proposal(*beyond, inside)
     assert step is not None
     assert Checker(SOLVER).holds(step, beyond, inside)
+
+
+def test_what_an_example_refutes_is_not_looked_for() -> None:
+    class Refuting(Proving):
+        def refutes(self, wanted: Expr, given_too: tuple[Expr, ...]) -> bool:
+            return True
+
+    assert Search(Refuting(SOLVER), ()).at_most(read("x"), read("x + 1")) is None

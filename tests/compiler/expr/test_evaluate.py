@@ -180,3 +180,12 @@ def test_rounding_up_is_exact_for_every_size(value: int, step: int) -> None:
     assert rounded % step == 0
     assert value <= rounded < value + step
     assert evaluate_integer(parse("cdiv(v, s)", at), environment) * step == rounded
+
+
+@given(st.lists(expressions(FULL), min_size=2, max_size=4), environments(FULL))
+def test_a_remembering_environment_gives_the_same_values(
+    exprs: list[Expr], environment: Environment
+) -> None:
+    remembering = environment.remembering()
+    for expr in (*exprs, *exprs):
+        assert value_or_none(expr, remembering) == value_or_none(expr, environment)

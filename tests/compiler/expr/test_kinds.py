@@ -66,68 +66,6 @@ def units() -> st.SearchStrategy[Unit]:
 
 
 @pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("tokens/requests", "tokens/requests"),
-        ("requests * tokens", "requests*tokens"),
-        ("tokens^2 / pages", "tokens^2/pages"),
-        ("1/requests", "1/requests"),
-        ("tokens*tokens", "tokens^2"),
-        ("tokens/tokens", "1"),
-        ("none", "1"),
-        ("1", "1"),
-        (" bytes ", "bytes"),
-    ],
-)
-def test_a_unit_is_read_and_printed(text: str, printed: str) -> None:
-    assert str(Unit.parse(text)) == printed
-
-
-@given(units())
-def test_a_printed_unit_reads_as_itself(unit: Unit) -> None:
-    assert Unit.parse(str(unit)) == unit
-
-
-@given(units(), units())
-def test_dividing_by_a_unit_undoes_multiplying_by_it(left: Unit, right: Unit) -> None:
-    assert left * right / right == left
-    assert left * right == right * left
-    assert (left / left).dimensionless
-
-
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ("", 1),
-        ("tokenz", 1),
-        ("tokens/", 8),
-        ("tokens requests", 8),
-        ("tokens per pages", 8),
-        ("tokens/pagez", 8),
-        ("tokens^0", 7),
-        ("tokens^12", 9),
-        ("tokens**2", 8),
-        ("tokens\0", 7),
-    ],
-)
-def test_a_text_that_is_no_unit_is_refused_where_it_goes_wrong(text: str, column: int) -> None:
-    with pytest.raises(ExpressionError) as caught:
-        Unit.parse(text, at)
-    assert caught.value.code == errors.NOT_A_UNIT
-    assert caught.value.place.column == column
-
-
-@given(st.text())
-def test_any_text_is_a_unit_or_an_expression_error(text: str) -> None:
-    try:
-        unit = Unit.parse(text, at)
-    except ExpressionError as error:
-        assert error.code == errors.NOT_A_UNIT  # noqa: PT017
-    else:
-        assert Unit.parse(str(unit)) == unit
-
-
-@pytest.mark.parametrize(
     ("text", "unit"),
     [
         ("rows + 1", "requests"),
@@ -165,6 +103,77 @@ def test_any_text_is_a_unit_or_an_expression_error(text: str) -> None:
 )
 def test_an_amount_is_in_the_unit_that_its_parts_give(text: str, unit: str) -> None:
     assert kind_of(text) == IntKind(Unit.parse(unit))
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("sum_requests(tokens + width)", "tokens"),
+        ("sum_requests(width + tokens)", "tokens"),
+        ("sum_requests(width)", "tokens"),
+        ("sum_requests(2 * width + 1)", "tokens"),
+        ("sum_requests(max(width, tokens, width))", "tokens"),
+        ("sum_requests(tokens if width < tokens else width)", "tokens"),
+        ("sum_requests(cdiv(tokens + width, page_size))", "pages"),
+        ("sum_requests(cdiv(tokens, page_size) + cdiv(width, page_size))", "pages"),
+        ("sum_requests(align_up(tokens, width))", "tokens"),
+        ("sum_requests(tokens % width)", "tokens"),
+        ("sum_requests(cdiv(tokens, width))", "requests"),
+        ("sum_requests(pages)", "pages"),
+        ("sum_requests(ranks)", "1"),
+        ("sum_requests(upper(width))", "tokens"),
+        ("rows + sum_requests(1)", "requests"),
+        ("tokens + sum_requests(width)", "tokens"),
+        ("tokens + rows * width + sum_requests(tokens - width)", "tokens"),
+        ("sum_ranks(sum_requests(width))", "tokens"),
+    ],
+)
+def test_what_is_per_request_meets_what_one_request_has_in_a_sum(text: str, unit: str) -> None:
+    assert kind_of(text) == IntKind(Unit.parse(unit))
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("tokens + width", 1),
+        ("sum_requests(tokens) + width", 1),
+        ("sum_requests(tokens) < width", 1),
+        ("rows + sum_requests(width)", 1),
+        ("sum_requests(tokens + rows)", 14),
+        ("sum_requests(tokens + pages)", 14),
+        ("sum_requests(width + cdiv(tokens, page_size))", 14),
+        ("sum_requests(tokens + tokens * width)", 14),
+        ("sum_requests(tokens + width // rows)", 14),
+        ("sum_requests(rows + ranks)", 14),
+        ("sum_ranks(tokens + width)", 11),
+    ],
+)
+def test_only_what_is_per_request_does_and_only_in_a_sum(text: str, column: int) -> None:
+    error = refusal(text)
+    assert error.code == errors.UNITS_DIFFER
+    assert error.place.column == column
+
+
+def test_a_sum_of_what_is_made_of_literals_is_a_literal() -> None:
+    assert kind_of("sum_requests(2 * 3)") == LITERAL
+
+
+def test_an_amount_of_one_request_is_known_as_one_outside_of_sums_too() -> None:
+    expr = resolve(parse("tokens + width", at), KINDS)
+    assert infer(expr, KINDS, of_request=True) == IntKind(TOKENS)
+
+
+@given(units(), st.permutations(("one", "each", "one", "each")))
+def test_the_order_in_which_amounts_of_one_request_meet_does_not_matter(
+    unit: Unit, names: list[str]
+) -> None:
+    without_requests = Unit((0, *unit.powers[1:]))
+    kinds: dict[str, Kind] = {
+        "one": IntKind(without_requests),
+        "each": IntKind(without_requests / REQUESTS),
+    }
+    for text in (" + ".join(names), f"max({', '.join(names)})"):
+        assert infer(parse(f"sum_requests({text})", at), kinds) == IntKind(without_requests)
 
 
 @pytest.mark.parametrize("text", ["3", "-3", "2 + 3", "2 * 3 // 4 % 5", "max(1, 2)", "three + 1"])

@@ -70,6 +70,13 @@ RIGHT: dict[str, Step] = {
     "cases that know": step(
         "cases_left", "signed if signed < 3 else 2", "2", leaf("signed", "2"), same("2")
     ),
+    "a case that cannot be": step(
+        "cases_left",
+        "99 if small > 5 else middle",
+        "large",
+        step("impossible", "99", "large"),
+        LARGER,
+    ),
     "align_scales": step(
         "align_scales", "align_up(signed * factor, few)", "align_up(signed, few) * factor"
     ),
@@ -83,6 +90,33 @@ RIGHT: dict[str, Step] = {
     ),
     "exact_quotient": step("exact_quotient", "signed * few // few", "signed"),
     "exact_quotient, turned": step("exact_quotient", "signed", "signed * few // few"),
+    "element": step("element", "next_in(large * many, sizes)", "max(sizes)"),
+    "next element that is seen to exist": step(
+        "next_within",
+        "next_in(signed, sizes)",
+        "next_in(min(max(sizes), large), sizes)",
+        step(
+            "below_min",
+            "signed",
+            "min(max(sizes), large)",
+            leaf("signed", "max(sizes)"),
+            leaf("signed", "large"),
+        ),
+        step("min_below", "min(max(sizes), large)", "max(sizes)", same("max(sizes)")),
+    ),
+    "alignment unrounded": step(
+        "unrounds", "align_up(small, few)", "9", leaf("small", "9 // few * few")
+    ),
+    "rounded quotient unrounded": step(
+        "unrounds", "cdiv(middle, many)", "3", leaf("middle", "3 * many")
+    ),
+    "quotient unrounded": step(
+        "unrounds", "middle // many", "2", leaf("middle", "2 * many + many - 1")
+    ),
+    "product unrounded": step("unrounds", "small * many", "36", leaf("small", "36 // many")),
+    "product unrounded, turned": step(
+        "unrounds", "many * small", "36", leaf("small", "36 // many")
+    ),
     "unfold_left": step(
         "unfold_left",
         "rows",
@@ -105,6 +139,20 @@ NEEDS_SOMETHING = {
     "a difference falls with what is subtracted": step(
         "monotone", "large - small", "large - middle", same("large"), SMALLER
     ),
+    "an alignment may pass a limit that is no multiple": step(
+        "unrounds", "align_up(small, few)", "5", leaf("small", "5")
+    ),
+    "a quotient is limited by less than one more": step(
+        "unrounds", "middle // few", "2", leaf("middle", "2 * few + many")
+    ),
+    "a product with what may be below one has no limit": step(
+        "unrounds", "small * factor", "36", leaf("small", "36 // many")
+    ),
+    "what is limited is inside": step("unrounds", "small * many", "36", leaf("few", "36 // many")),
+    "an element is no more than the largest of its own list": step(
+        "element", "next_in(small, sizes)", "max([small])"
+    ),
+    "an element may be more than the amount": step("element", "next_in(small, sizes)", "middle"),
     "a quotient falls with its divisor": step(
         "monotone", "middle // few", "middle // many", same("middle"), leaf("few", "many")
     ),
@@ -255,6 +303,10 @@ NEEDS_SOMETHING = {
     "an exact divisor is at least one": step(
         "exact_quotient", "signed * factor // factor", "signed"
     ),
+    "a case that can be has to be proved": step(
+        "cases_left", "99 if wide else middle", "large", step("impossible", "99", "large"), LARGER
+    ),
+    "nothing is impossible without a case": step("impossible", "large", "small"),
     "only definitions unfold": step("unfold_left", "small", "middle", SMALLER),
     "an unfolded definition is meant where its guard holds": step(
         "unfold_left", "captured", "12", leaf("large", "12")
@@ -285,8 +337,10 @@ def test_a_rule_in_another_form_is_rejected(name: str) -> None:
 
 
 def test_every_rule_is_tried_in_its_right_form() -> None:
-    tried = {proof.rule for proof in RIGHT.values()}
-    assert tried == set(RuleName.__args__)
+    def rules_of(proof: Step) -> set[str]:
+        return {proof.rule}.union(*(rules_of(premise) for premise in proof.premises))
+
+    assert set().union(*map(rules_of, RIGHT.values())) == set(RuleName.__args__)
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -1,0 +1,166 @@
+"""Random legal configurations, found by drawing again what breaks a constraint.
+
+Each draw starts from the last one, and a change of one parameter computes only what rests on it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ullage.bound.problem import Definition, Domain, Variable
+from ullage.expr.evaluate import Environment, EvaluationError, Result, evaluate, evaluator
+from ullage.expr.tree import Expr, free_names
+
+Value = int | bool | list[int]
+Sample = Environment
+
+REPAIRS = 100
+TRIALS = 3
+RENEWED = 0.3
+# Sizes that divide each other are powers of two, and small ones; others are as likely as these.
+LARGEST_POWER = 7
+REACHES = (1, 4, 12, 100, 5_000, 2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dependents:
+    """What is drawn and computed again, in this order, when one parameter is drawn again."""
+
+    parameters: tuple[Variable, ...]
+    definitions: tuple[Definition, ...]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A configuration, and which of the conditions it breaks."""
+
+    sample: Sample
+    broken: frozenset[Expr]
+
+
+class ConfigurationDrawer:
+    """Draws configurations of one domain."""
+
+    def __init__(self, domain: Domain, source: random.Random) -> None:
+        self.domain = domain
+        self.source = source
+        self._rests_on: dict[str, frozenset[str]] = {}
+        for definition in domain.definitions:
+            self._rests_on[definition.name] = self._under(definition.value)
+        self._dependents = {each.name: self._depending(each) for each in domain.variables}
+        self._last: Sample = self._drawn(Sample({}), domain.variables, domain.definitions)
+
+    def draw(self, guard: Expr) -> Sample | None:
+        """A random legal configuration with `guard`; None if repairing does not find one."""
+        conditions = {each: self._under(each) for each in (guard, *self._constraints())}
+        sample = self._last
+        for variable in self.domain.variables:
+            if self.source.random() < RENEWED:
+                sample = self._redrawn(sample, variable.name)
+        attempt = _Attempt(sample, frozenset(_broken(conditions, sample)))
+        for _ in range(REPAIRS):
+            if not attempt.broken:
+                break
+            attempt = self._repaired(attempt, conditions)
+        self._last = attempt.sample
+        return None if attempt.broken else attempt.sample
+
+    def _constraints(self) -> Iterable[Expr]:
+        return (constraint.that for constraint in self.domain.constraints)
+
+    def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
+        """One parameter drawn again: of some trials the one that breaks the least."""
+        chosen = self.source.choice([each for each in conditions if each in attempt.broken])
+        names = [v.name for v in self.domain.variables if v.name in conditions[chosen]]
+        trials: list[_Attempt] = []
+        for _ in range(TRIALS):
+            name = self.source.choice(names)
+            changed = self._dependents[name].names
+            sample = self._redrawn(attempt.sample, name)
+            touched = [each for each, under in conditions.items() if under & changed]
+            broken = (attempt.broken - set(touched)) | set(_broken(touched, sample))
+            trials.append(replace(attempt, sample=sample, broken=broken))
+        return min(trials, key=lambda trial: len(trial.broken))
+
+    def _redrawn(self, sample: Sample, name: str) -> Sample:
+        again = self._dependents[name]
+        return self._drawn(sample, again.parameters, again.definitions)
+
+    def _drawn(
+        self,
+        sample: Sample,
+        variables: Iterable[Variable],
+        definitions: Iterable[Definition],
+    ) -> Sample:
+        values = dict(sample.values)
+        drawn = Sample(values)  # sees each value as soon as it is there
+        for variable in variables:
+            values[variable.name] = draw_value(variable, drawn, self.source)
+        for definition in definitions:
+            values[definition.name] = _defined(definition.value, drawn)
+        return drawn
+
+    def _under(self, node: Expr) -> frozenset[str]:
+        """The parameters and definitions under an expression."""
+        names = free_names(node)
+        return names.union(*(self._rests_on.get(name, frozenset()) for name in names))
+
+    def _depending(self, first: Variable) -> _Dependents:
+        names = {first.name}
+        parameters = [first]
+        for variable in self.domain.variables:
+            ends = [end for end in (variable.low, variable.high) if end is not None]
+            if any(self._under(end) & names for end in ends):
+                names.add(variable.name)
+                parameters.append(variable)
+        definitions = [d for d in self.domain.definitions if self._rests_on[d.name] & names]
+        return _Dependents(tuple(parameters), tuple(definitions), frozenset(names))
+
+
+def _broken(conditions: Iterable[Expr], sample: Sample) -> list[Expr]:
+    return [each for each in conditions if not holding(each, False)(sample)]
+
+
+def holding(condition: Expr, default: bool) -> Callable[[Sample], bool]:
+    """Whether the condition holds in a sample, or `default` where it has no value."""
+    truth = evaluator(condition)
+
+    def holds(sample: Sample) -> bool:
+        try:
+            return bool(truth(sample))
+        except EvaluationError:
+            return default
+
+    return holds
+
+
+def _defined(value: Expr, sample: Sample) -> Result:
+    try:
+        return evaluate(value, sample)
+    except EvaluationError:
+        return 1  # its guard is false here, so nobody looks
+
+
+def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Value:
+    """A random value of a parameter's range, given those before it; near its lower end mostly."""
+    if variable.type == "bool":
+        return source.random() < 0.5
+    low = _end(variable.low, sample, 0)
+    high = _end(variable.high, sample, low + 64)
+    if high < low:
+        return low  # no value is legal; the guard must be false here
+    if variable.type == "list":
+        return sorted({source.randint(low, min(high, low + 64)) for _ in range(4)})
+    if source.random() < 0.5:
+        return max(low, min(high, 1 << source.randint(0, LARGEST_POWER)))
+    return source.randint(low, min(high, low + source.choice(REACHES)))
+
+
+def _end(end: Expr | None, sample: Sample, default: int) -> int:
+    if end is None:
+        return default
+    value = evaluate(end, sample)
+    return value if isinstance(value, int) else default

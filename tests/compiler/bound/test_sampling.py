@@ -1,0 +1,69 @@
+"""Samples are legal configurations, the same on every run, and as various as the domain."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from support.bounds import defined, domain, flag, limit, number, read, values
+from ullage.bound.sampling import ConfigurationDrawer, holding
+from ullage.expr.evaluate import evaluate
+
+DOMAIN = domain(
+    number("tp", 1, 64),
+    number("dp", 1, 64),
+    number("rows", 1, 4096),
+    number("most", "rows", 8192),
+    flag("wide"),
+    flag("graphs"),
+    values("sizes", 1, 512),
+    defined("width", "tp // dp"),
+    defined("captured", "max(sizes)", when="graphs"),
+    limit("tp % dp == 0"),
+    limit("not wide or dp > 1"),
+    limit("not graphs or captured <= rows"),
+)
+
+
+def drawn(seed: int, guard: str, count: int = 40) -> list[dict[str, object]]:
+    drawer = ConfigurationDrawer(DOMAIN, random.Random(seed))
+    found = (drawer.draw(read(guard)) for _ in range(count))
+    return [dict(sample.values) for sample in found if sample is not None]
+
+
+@pytest.mark.parametrize("guard", ["true", "wide", "graphs and wide", "width >= 3 and tp != 3"])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_sample_is_legal_and_satisfies_its_guard(guard: str, seed: int) -> None:
+    samples = drawn(seed, guard)
+    assert len(samples) > 30
+    for sample in samples:
+        for condition in (read(guard), *(each.that for each in DOMAIN.constraints)):
+            assert evaluate(condition, sample) is True
+        for variable in DOMAIN.variables:
+            if variable.type == "int" and variable.low and variable.high:
+                low, high = evaluate(variable.low, sample), evaluate(variable.high, sample)
+                assert low <= sample[variable.name] <= high
+        for definition in DOMAIN.definitions:
+            assert evaluate(definition.value, sample) == sample[definition.name]
+
+
+def test_the_same_seed_draws_the_same_samples() -> None:
+    assert drawn(3, "wide") == drawn(3, "wide") != drawn(4, "wide")
+
+
+def test_samples_differ_from_one_another() -> None:
+    samples = drawn(1, "true")
+    for name in ("tp", "dp", "rows", "most", "wide", "graphs"):
+        assert len({str(sample[name]) for sample in samples}) > 1, name
+
+
+def test_a_guard_that_cannot_be_has_no_samples() -> None:
+    assert drawn(2, "wide and dp == 1", 3) == []
+
+
+def test_a_condition_without_a_value_counts_as_is_said() -> None:
+    sample = ConfigurationDrawer(DOMAIN, random.Random(1)).draw(read("true"))
+    assert sample is not None
+    for default in (False, True):
+        assert holding(read("1 // (tp - tp) == 1"), default)(sample) is default
