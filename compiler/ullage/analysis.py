@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ullage.audit.wellformed import check_audits
 from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
+from ullage.bound.narrowing import narrow
 from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import Problem
 from ullage.bound.specialise import specialise
@@ -53,8 +55,11 @@ def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
     progress("checking divisors and guards")
     solver = Solver(problem.domain)
     check_problem(resolved, problem, solver, collector)
+    check_audits(resolved, problem, solver, collector)
     collector.raise_if_errors()
-    capacities = derive(problem, oracle_for(problem, solver), collector, progress)
+    oracle = oracle_for(problem, solver)
+    problem = narrow(problem, oracle)
+    capacities = derive(problem, oracle, collector, progress)
     collector.raise_if_errors()
     planned = plan(resolved, problem, capacities, solver, collector)
     collector.raise_if_errors()

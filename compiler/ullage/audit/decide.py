@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 from ullage.analysis import Analysis
 from ullage.audit.batches import batches_of
-from ullage.audit.expectation import diagnostics_of, expected
-from ullage.audit.finder import Finder
+from ullage.audit.counterexamples import counterexample
+from ullage.audit.expectation import diagnostics_of, without_verdict
 from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.shown import Shower, counterexample
 from ullage.audit.soundness import checked, prove
-from ullage.audit.space import Space, members_of
 from ullage.audit.stated import Question, questions
 from ullage.audit.waste import Wastes
 from ullage.bound.oracle import Oracle, oracle_for
@@ -21,6 +19,9 @@ from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
 from ullage.bound.steps import Step
+from ullage.counterexample.finder import Finder
+from ullage.counterexample.shown import Shower
+from ullage.counterexample.space import Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
 
 Progress = Callable[[str], None]
@@ -35,11 +36,13 @@ def audit(analysis: Analysis, progress: Progress = lambda _: None) -> AuditRepor
     wastes = Wastes(analysis, oracle)
     decider = _Decider(analysis, oracle, wastes)
     reports: list[FormulaReport] = []
-    for question in questions(analysis):
+    asked = questions(analysis)
+    for question in asked:
         progress(f"auditing {question.audit.name}: {question.runner.name}.{question.stated.target}")
         reports.append(decider.report(question))
-    found = tuple(each for report in reports for each in diagnostics_of(report))
-    return AuditReport(tuple(reports), found)
+    differing = (each for report in reports for each in diagnostics_of(report))
+    unanswered = without_verdict(analysis.resolved.spec.audits, asked)
+    return AuditReport(tuple(reports), (*differing, *unanswered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class _Decider:
     analysis: Analysis
     oracle: Oracle
     wastes: Wastes
-    known: dict[tuple[str, str, Expr, Expr], _Decision] = field(default_factory=dict)
+    known: dict[tuple[str, str, Expr, Expr, Expr], _Decision] = field(default_factory=dict)
 
     def report(self, question: Question) -> FormulaReport:
         """The verdicts on one formula for all of its modes."""
@@ -66,6 +69,7 @@ class _Decider:
             question.audit.name,
             question.runner.name,
             question.stated.target,
+            question.when,
             question.formula,
             question.capacity,
             question.stated.expect,
@@ -75,7 +79,8 @@ class _Decider:
         )
 
     def _verdict(self, question: Question, mode: ModeProblem) -> ModeVerdict:
-        key = (question.runner.name, mode.name, question.extents[mode.name], question.formula)
+        extent = question.extents[mode.name]
+        key = (question.runner.name, mode.name, extent, question.formula, question.guard)
         if key not in self.known:
             self.known[key] = _Mode(self.analysis, self.oracle, question, mode).decision()
         found = self.known[key]
@@ -86,7 +91,6 @@ class _Decider:
             found.counterexamples,
             found.complete,
             self.wastes.in_mode(question, mode) if sound else False,
-            expected(question.stated.expect, mode.name),
             found.proof,
         )
 
@@ -102,7 +106,7 @@ class _Mode:
         self.extent = question.extents[mode.name]
         self.known = conjunction(mode.guard, question.guard)
         self.shower = Shower(analysis.resolved, analysis.problem.domain)
-        self.switches = switches_of(analysis.resolved, mode, analysis.solver)
+        self.switches = switches_of(analysis.resolved, mode, self.known, analysis.solver)
         relations = (relation.claim for relation in relations_of(mode))
         self.given = (mode.guard, question.guard, *relations)
         too_large = Comparison("<", self.formula, self.extent)

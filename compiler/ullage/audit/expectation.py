@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict, Shown
+from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
+from ullage.audit.stated import Question
+from ullage.counterexample.values import spelled
 from ullage.diagnostics.diagnostic import Diagnostic
+from ullage.place import Place
 from ullage.spec.load_audits import OTHERWISE
+from ullage.spec.model import Audit
+from ullage.spec.problems import NOTHING_TO_COMPARE
 
 DIFFERS = "U801"
 UNDECIDED = "U802"
-
-
-def expected(expect: tuple[tuple[str, str], ...], mode: str) -> str | None:
-    """The verdict that is expected of a mode, by its name or as one of the rest."""
-    verdicts = dict(expect)
-    return verdicts.get(mode, verdicts.get(OTHERWISE))
 
 
 def diagnostics_of(report: FormulaReport) -> Iterator[Diagnostic]:
@@ -27,6 +26,25 @@ def diagnostics_of(report: FormulaReport) -> Iterator[Diagnostic]:
             yield from _held(report, named[mode.mode], [mode])
     if OTHERWISE in named:
         yield from _held(report, named[OTHERWISE], rest)
+
+
+def without_verdict(audits: Iterable[Audit], questions: Iterable[Question]) -> Iterator[Diagnostic]:
+    """Formulas that no worker can be asked about, and expected modes that never occur."""
+    compared: dict[Place, set[str]] = {}
+    for question in questions:
+        modes = compared.setdefault(question.stated.place, set())
+        modes.update(mode.name for mode in question.modes)
+    for audit in audits:
+        for stated in {each.place: each for each in audit.formulas}.values():
+            subject = f"audit '{audit.name}', {stated.runner}.{stated.target}"
+            if stated.place not in compared:
+                message = f"{subject}: no mode loads it where the formula is stated"
+                yield Diagnostic(NOTHING_TO_COMPARE, message, stated.place)
+                continue
+            for mode, _ in stated.expect:
+                if mode not in (OTHERWISE, *compared[stated.place]):
+                    message = f"{subject}: mode '{mode}' does not occur where the formula is stated"
+                    yield Diagnostic(NOTHING_TO_COMPARE, message, stated.place)
 
 
 def _held(report: FormulaReport, expect: str, modes: Sequence[ModeVerdict]) -> Iterator[Diagnostic]:
@@ -78,15 +96,5 @@ def _subject(report: FormulaReport, modes: Sequence[ModeVerdict]) -> str:
 
 def _overflow(example: Counterexample) -> str:
     values = {**example.configuration, **example.live}
-    where = ", ".join(f"{name} = {_shown(value)}" for name, value in values.items())
+    where = ", ".join(f"{name} = {spelled(value)}" for name, value in values.items())
     return f"a batch takes {example.extent} where the formula gives {example.stated}: {where}"
-
-
-def _shown(value: Shown) -> str:
-    match value:
-        case bool(truth):
-            return "true" if truth else "false"
-        case tuple(elements):
-            return f"[{', '.join(map(str, elements))}]"
-        case _:
-            return str(value)

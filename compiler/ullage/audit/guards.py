@@ -1,8 +1,8 @@
 """Which switches must be on for a formula to be too small.
 
 A switch is the condition of a transform, a boolean parameter, or an enum that is not at its first
-value. Those that the mode itself rests on are no news. Where the condition of a transform must
-hold, the parameters that it follows from are not counted again: there are many ways to reach it.
+value. Those that the mode or the formula rests on are no news. Where the condition of a transform
+must hold, the parameters that it follows from are not counted again: there are many ways to it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ullage.audit.finder import Finder
-from ullage.audit.space import Assignment, excess
 from ullage.bound.problem import ModeProblem, Variable
 from ullage.bound.specialise import worker_name
+from ullage.counterexample.finder import Finder
+from ullage.counterexample.space import Assignment, excess
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     TRUE,
@@ -53,14 +53,14 @@ class Switches:
     of_parameters: tuple[Switch, ...]
 
 
-def switches_of(resolved: ResolvedSpec, mode: ModeProblem, solver: Solver) -> Switches:
-    """What can be on or off in a mode, but for what its own `when` asks for."""
-    asked = solver.closure(_asked_for(mode.guard))
+def switches_of(resolved: ResolvedSpec, mode: ModeProblem, known: Expr, solver: Solver) -> Switches:
+    """What can be on or off in a mode, but for what is `known` there and its `when` asks for."""
+    asked = solver.closure(_asked_for(known))
     guards = dict.fromkeys(stage.guard for stage in mode.stages if stage.guard != TRUE)
     transforms = (
         Switch(spell(guard), guard, solver.closure(free_names(guard)))
         for guard in guards
-        if not solver.proves(guard, (mode.guard,))
+        if not solver.proves(guard, (known,))
     )
     parameters = (each for each in _of_parameters(resolved, solver) if not each.names & asked)
     return Switches(tuple(transforms), tuple(parameters))

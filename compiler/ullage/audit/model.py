@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ullage.bound.steps import Step
+from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.expr.tree import Expr
 from ullage.place import Place
@@ -14,7 +15,6 @@ from ullage.spec.model import DeviceRole
 
 Verdict = Literal["proved", "overflows", "undecided"]
 Overall = Literal["proved", "wastes", "overflows", "undecided"]
-Shown = int | bool | str | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,6 @@ class ModeVerdict:
     counterexamples: tuple[Counterexample, ...]
     complete: bool
     wastes: bool | None
-    expected: str | None
     proof: Step | None
 
     @property
@@ -92,11 +91,15 @@ class ModeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FormulaReport:
-    """One stated formula of one runner and worker, against the capacity derived for `target`."""
+    """One stated formula of one runner and worker, against the capacity derived for `target`.
+
+    `when`: for which configurations it is stated; `modes` are those that can occur in them.
+    """
 
     audit: str
     runner: str
     target: str
+    when: Expr
     formula: Expr
     capacity: Expr
     expect: tuple[tuple[str, str], ...]

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ullage.analysis import Analysis
+from ullage.audit.compared import Compared, compared
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.bound.specialise import for_worker
-from ullage.expr.tree import TRUE, Binary, Expr, substitute
+from ullage.expr.tree import Binary, Expr
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
-from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Audit, StatedFormula
 
 
@@ -20,7 +19,8 @@ class Question:
     """One formula, for one worker, beside what was derived.
 
     `formula` and `capacity` are over parameters, each of `extents` over those and the live
-    variables of its mode. `guard` is where there is something to compare.
+    variables of its mode. `guard` is where there is something to compare, and `somewhere` where
+    one of the modes occurs as well.
     """
 
     audit: Audit
@@ -29,67 +29,47 @@ class Question:
     planned: PlannedRunner
     formula: Expr
     capacity: Expr
+    when: Expr
     guard: Expr
+    somewhere: Expr
+    modes: tuple[ModeProblem, ...]
     extents: Mapping[str, Expr]
-
-    @property
-    def modes(self) -> tuple[ModeProblem, ...]:
-        """The modes that have an extent to compare."""
-        return tuple(mode for mode in self.runner.modes if mode.name in self.extents)
 
 
 def questions(analysis: Analysis) -> tuple[Question, ...]:
-    """All stated formulas whose runner exists for their worker, in declared order."""
-    runners = {(each.runner, each.worker): each for each in analysis.problem.runners}
-    return tuple(
-        _question(analysis, audit, stated, runners[stated.runner, stated.worker])
-        for audit in analysis.resolved.spec.audits
-        for stated in audit.formulas
-        if (stated.runner, stated.worker) in runners
+    """All stated formulas that have something to be compared with, in declared order."""
+    found = compared(analysis.resolved, analysis.problem, analysis.solver)
+    return tuple(_question(analysis, each) for each in found if each.modes)
+
+
+def _question(analysis: Analysis, each: Compared) -> Question:
+    target, runner = each.stated.target, each.runner
+    planned = next(other for other in analysis.plan.runners if other.name == runner.name)
+    slot = next((other for other in planned.slots if other.name == target), None)
+    if slot is None:
+        capacity = analysis.capacities.of(runner.name, target).formula
+        extents = {mode.name: mode.extents[target] for mode in each.modes}
+    else:
+        capacity = functools.reduce(_times, (side.capacity for side in slot.dimensions))
+        extents = {mode.name: _size(slot, mode) for mode in each.modes}
+    return Question(
+        each.audit,
+        each.stated,
+        runner,
+        planned,
+        each.formula,
+        capacity,
+        each.when,
+        each.guard,
+        each.somewhere,
+        each.modes,
+        extents,
     )
 
 
-def expanded(resolved: ResolvedSpec, audit: Audit, stated: StatedFormula) -> Expr:
-    """The formula over parameters and definitions of its worker, without local names."""
-    local: dict[str, Expr] = {}
-    for name, value in audit.let:
-        local[name] = substitute(value, local)
-    return for_worker(resolved, stated.worker)(substitute(stated.formula, local))
-
-
-def _question(
-    analysis: Analysis, audit: Audit, stated: StatedFormula, runner: RunnerProblem
-) -> Question:
-    planned = next(each for each in analysis.plan.runners if each.name == runner.name)
-    formula = expanded(analysis.resolved, audit, stated)
-    slot = next((each for each in planned.slots if each.name == stated.target), None)
-    if slot is not None:
-        return Question(
-            audit,
-            stated,
-            runner,
-            planned,
-            formula,
-            _product(slot),
-            slot.guard,
-            _sizes(slot, runner),
-        )
-    capacity = analysis.capacities.of(runner.name, stated.target).formula
-    extents = {mode.name: mode.extents[stated.target] for mode in runner.modes}
-    return Question(audit, stated, runner, planned, formula, capacity, TRUE, extents)
-
-
-def _product(slot: PlannedSlot) -> Expr:
-    return functools.reduce(_times, (each.capacity for each in slot.dimensions))
-
-
-def _sizes(slot: PlannedSlot, runner: RunnerProblem) -> Mapping[str, Expr]:
-    """How many elements each mode loads."""
-    return {
-        mode.name: functools.reduce(_times, (_extent(each, mode) for each in slot.dimensions))
-        for mode in runner.modes
-        if mode.name in slot.tails
-    }
+def _size(slot: PlannedSlot, mode: ModeProblem) -> Expr:
+    """How many elements a mode loads."""
+    return functools.reduce(_times, (_extent(side, mode) for side in slot.dimensions))
 
 
 def _extent(dimension: Dimension, mode: ModeProblem) -> Expr:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ullage.analysis import Analysis
-from ullage.audit.finder import Finder
 from ullage.audit.model import Waste
-from ullage.audit.shown import Configuration, Shower
 from ullage.audit.soundness import prove
-from ullage.audit.space import Assignment, Space, members_of
 from ullage.audit.stated import Question
 from ullage.bound.oracle import Oracle
 from ullage.bound.problem import ModeProblem
 from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
+from ullage.counterexample.finder import Finder
+from ullage.counterexample.shown import Configuration, Shower
+from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Comparison, Expr, conjunction
@@ -51,9 +51,9 @@ class Wastes:
 
     def of(self, question: Question) -> tuple[Waste, ...]:
         """The first waste, and the worst of the others; empty where none is known."""
-        found = list(self._sampled(question, question.guard))
+        found = list(self._sampled(question, question.somewhere))
         if not found:
-            smallest = self._searched(question, question.guard)
+            smallest = self._searched(question, question.somewhere)
             return (smallest,) if isinstance(smallest, Waste) else ()
         worst = max(found, key=lambda waste: (waste.bytes, waste.rows))
         more = (worst.bytes, worst.rows) > (found[0].bytes, found[0].rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ullage.analysis import Analysis, analyse
 from ullage.audit.decide import audit
-from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict, Shown, Waste
+from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict, Waste
 from ullage.commands.formulas import broken
 from ullage.commands.reporting import (
     Exit,
@@ -20,8 +20,11 @@ from ullage.commands.reporting import (
     write_json,
 )
 from ullage.commands.terminal import NO_BREAK, Page, progress, result_console
+from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.expr.spell import spell
+from ullage.expr.tree import TRUE
+from ullage.spec.load_audits import OTHERWISE
 
 _STYLES: Mapping[str, str] = {
     "proved": "green",
@@ -63,16 +66,22 @@ def _show_formula(report: FormulaReport, page: Page) -> None:
     styled = (report.overall, _STYLES[report.overall])
     page.sides([(subject, "bold cyan"), "  ", styled], report.place.short, indent=2)
     page.lines(broken(spell(report.formula), page.width - 6), indent=6)
+    if report.when != TRUE:
+        page.wrapped(f"stated where {spell(report.when)}", indent=4)
+    named = dict(report.expect)
     for verdict in report.modes:
-        _show_mode(verdict, page)
+        _show_mode(verdict, named.get(verdict.mode), page)
+    if OTHERWISE in named:
+        others = "the others together" if len(named) > 1 else "all modes together"
+        page.line(f"{others}: expected {named[OTHERWISE]}", indent=4)
     for waste in report.wastes:
         _show_waste(waste, page)
 
 
-def _show_mode(verdict: ModeVerdict, page: Page) -> None:
-    expected = "" if verdict.expected is None else f", expected {verdict.expected}"
+def _show_mode(verdict: ModeVerdict, expected: str | None, page: Page) -> None:
+    held = "" if expected is None else f", expected {expected}"
     styled = (verdict.overall, _STYLES[verdict.overall])
-    page.line(verdict.mode, ": ", styled, expected, indent=4)
+    page.line(verdict.mode, ": ", styled, held, indent=4)
     for example in verdict.counterexamples:
         _show_example(example, page)
     if verdict.counterexamples and not verdict.complete:
@@ -142,20 +151,21 @@ def _formula_record(report: FormulaReport) -> Json:
         "runner": report.runner,
         "target": report.target,
         "formula": spell(report.formula),
+        "when": spell(report.when),
         "capacity": spell(report.capacity),
         "verdict": report.overall,
         "expect": dict(report.expect),
-        "modes": [_mode_record(each) for each in report.modes],
+        "modes": [_mode_record(each, dict(report.expect)) for each in report.modes],
         "wastes": [_waste_record(each) for each in report.wastes],
         "place": str(report.place),
     }
 
 
-def _mode_record(verdict: ModeVerdict) -> Json:
+def _mode_record(verdict: ModeVerdict, expect: Mapping[str, str]) -> Json:
     return {
         "mode": verdict.mode,
         "verdict": verdict.overall,
-        "expected": verdict.expected,
+        "expected": expect.get(verdict.mode),
         "complete": verdict.complete,
         "counterexamples": [_example_record(each) for each in verdict.counterexamples],
     }

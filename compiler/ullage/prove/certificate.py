@@ -25,6 +25,8 @@ from ullage.expr.tree import (
     substitute,
 )
 from ullage.prove.checker import Checker, Flaw
+from ullage.prove.eligibility import is_eligible
+from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver
 
 Progress = Callable[[str], None]
@@ -101,22 +103,31 @@ class _Certifier:
 
     def proof(self) -> Proof:
         checker = Checker(self.solver)
-        sound = all([self._sound(checker, mode) for mode in self._modes()])
+        eligible = all([is_eligible(checker, mode) for mode in self.runner.modes])
+        sound = all([self._sound(checker, mode) for mode in self._modes()]) and eligible
         tight = all([self._tight(checker, each) for each in self.capacity.binding])
-        tight = self._attained(checker) and tight
+        tight = self._attained(checker) and tight and eligible
         somewhere = disjunction(*(each.condition for each in self.capacity.candidates))
         verdict = self.solver.decide(somewhere, (self.runner.guard,))
+        is_open = any(c.chooses and not c.bounds for mode in self._modes() for c in mode.couplings)
+        live = tuple(each for mode in self.runner.modes for each in mode.live)
         return Proof(
             self.capacity.runner,
             self.capacity.target,
             sound,
             tight,
-            verdict.proved,
-            verdict.model,
+            verdict.proved and (tight or not is_open),
+            self._configuration(verdict.model),
             checker.obligations,
-            tuple(str(flaw) for flaw in checker.flaws),
+            tuple(with_labels(str(flaw), live) for flaw in checker.flaws),
             self.runner.slack.get(self.capacity.target),
         )
+
+    def _configuration(self, model: Mapping[str, int] | None) -> Mapping[str, int] | None:
+        """The parameters of a model, without what the solver has besides them."""
+        if model is None:
+            return None
+        return {name: value for name, value in model.items() if name in self.solver.variables}
 
     def _modes(self) -> list[ModeProblem]:
         return [mode for mode in self.runner.modes if self.capacity.target in mode.extents]
@@ -154,6 +165,7 @@ class _Certifier:
         stated = (*witness.values(), candidate.formula, candidate.condition)
         closed = live == witness.keys() and all(free_names(each) <= parameters for each in stated)
         legal = [mode.guard, *(relation.claim for relation in relations_of(mode))]
+        legal += [coupling.claim for coupling in mode.couplings if not coupling.bounds]
         results = [closed]
         for relation in legal:
             at_witness = fold(substitute(relation, witness))

@@ -1,154 +1,200 @@
-"""What every expression must satisfy before it is evaluated or proved about.
+"""Every expression of a problem has a value wherever it is evaluated or proved about.
 
-Each divisor and alignment is at least one, each guarded name is used only where its guard holds,
-and each `next_in` has an element to find. Every use is an obligation under its path condition:
-the guards, constraints and branches under which the expression is reached.
+What each part needs is an obligation under its path condition: the guards, constraints and
+branches under which it is reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.modes import needs_own_capacity
 from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
+from ullage.counterexample.examples import Examples
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     TRUE,
-    Binary,
     Call,
     Comparison,
-    Comprehension,
-    Conditional,
     Expr,
     Integer,
-    Logical,
     Name,
-    children,
     conjunction,
     disjunction,
     negation,
 )
 from ullage.place import Place
-from ullage.prove.solver import Solver
+from ullage.prove.names import with_labels
+from ullage.prove.solver import Solver, at_most
+from ullage.prove.takers import check_takers
+from ullage.prove.uses import Need, Reached, Use, Walker
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.steps import flattened
-
-NEGATIVE = "U408"
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One place where an expression needs something: `claim` under `path`.
-
-    A use in a constraint may rest on the constraints `before` it only: by itself it would prove
-    what it needs to have a value.
-    """
-
-    code: str
-    claim: Expr
-    path: tuple[Expr, ...]
-    subject: Expr
-    place: Place
-    before: int | None = None
 
 
 def check_problem(
     resolved: ResolvedSpec, problem: Problem, solver: Solver, collector: Collector
 ) -> None:
     """Report every divisor, guarded name and list look-up that can go wrong."""
-    uses = (*_uses_of(problem, solver), *_uses_of_slots(resolved, problem, solver))
-    _check(tuple(use for use in uses if use.code != NEGATIVE), solver, collector)
+    uses = (
+        *_uses_of(problem, solver),
+        *_uses_of_slots(resolved, problem, solver),
+        *_uses_of_groups(resolved, solver),
+    )
+    check_uses((use for use in uses if use.need != "extent"), resolved, solver, collector)
     if not collector.has_errors:  # an extent without a value says nothing about its sign
-        _check(tuple(use for use in uses if use.code == NEGATIVE), solver, collector)
+        check_uses((use for use in uses if use.need == "extent"), resolved, solver, collector)
+        check_takers(resolved, solver, collector)
 
 
-def _solver_before(solver: Solver, position: int | None) -> Solver:
-    """The solver that knows the constraints before a position only."""
-    if position is None:
-        return solver
-    return Solver(replace(solver.domain, constraints=solver.domain.constraints[:position]))
-
-
-def _check(uses: tuple[Use, ...], solver: Solver, collector: Collector) -> None:
-    seen: set[tuple[Place, str, str]] = set()
+def check_uses(
+    uses: Iterable[Use], resolved: ResolvedSpec, solver: Solver, collector: Collector
+) -> None:
+    """Report every part that may lack what it needs, once for each place."""
+    checker = _Checker(resolved, solver, collector)
     for use in uses:
-        key = (use.place, use.code, spell(use.subject))
-        if key in seen:
-            continue
-        verdict = _solver_before(solver, use.before).decide(use.claim, use.path)
+        checker.check(use)
+
+
+@dataclass
+class _Checker:
+    """Decides uses one by one, each with the constraints that it may rest on."""
+
+    resolved: ResolvedSpec
+    solver: Solver
+    collector: Collector
+    seen: set[tuple[Place, str, str]] = field(default_factory=set)
+    solvers: dict[int, Solver] = field(default_factory=dict)
+
+    def check(self, use: Use) -> None:
+        subject = with_labels(spell(use.subject), use.reached.live)
+        key = (use.place, use.code, subject)
+        if key in self.seen:
+            return
+        solver = self._solver(use.before)
+        verdict = solver.decide(use.claim, use.reached.conditions)
         if not verdict.proved:
-            seen.add(key)
-            _report(use, verdict.model, collector)
+            self.seen.add(key)
+            hint = None if verdict.model is None else self._example(use, solver)
+            message = _message(use, subject)
+            self.collector.error(use.code, message, use.place, hint=hint, related=use.related)
+
+    def _solver(self, before: int | None) -> Solver:
+        """The solver that knows the constraints before a position only."""
+        if before is None:
+            return self.solver
+        if before not in self.solvers:
+            constraints = self.solver.domain.constraints[:before]
+            self.solvers[before] = Solver(replace(self.solver.domain, constraints=constraints))
+        return self.solvers[before]
+
+    def _example(self, use: Use, solver: Solver) -> str | None:
+        reached = use.reached
+        members: Mapping[str, str] = dict(reached.members)
+        examples = Examples(self.resolved, solver)
+        needing: Mapping[Need, Expr] = {
+            "element": Call("max", (use.subject,)),
+            "large element": use.subject,
+        }
+        fails = needing.get(use.need)
+        return examples.against(use.claim, reached.conditions, reached.live, members, fails)
 
 
-def _report(use: Use, model: Mapping[str, int] | None, collector: Collector) -> None:
-    subject, condition = spell(use.subject), spell(use.claim)
-    messages = {
-        "U306": f"divisor '{subject}' can be below 1",
-        "U305": f"'{subject}' is used where its guard can be false: {condition}",
-        "U408": f"the extent of {subject} can be negative",
-        "U405": f"no element may be large enough: {condition} can be false",
+def _message(use: Use, subject: str) -> str:
+    condition = with_labels(spell(_condition(use)), use.reached.live)
+    messages: Mapping[Need, str] = {
+        "divisor": f"divisor '{subject}' can be below 1",
+        "guard": f"'{subject}' is used where its guard can be false: {condition}",
+        "element": f"the list may have no element: {subject}",
+        "large element": f"no element may be large enough: {condition} can be false",
+        "extent": f"the extent of {subject} can be negative",
     }
-    collector.error(use.code, messages[use.code], use.place, hint=_example(model))
+    return messages[use.need]
 
 
-def _example(model: Mapping[str, int] | None) -> str | None:
-    shown = ", ".join(f"{name} = {value}" for name, value in sorted((model or {}).items())[:8])
-    return f"for example where {shown}" if shown else None
+def _condition(use: Use) -> Expr:
+    """What is claimed, in the author's terms rather than by what is known of a list."""
+    match use.subject:
+        case Call("next_in", (operand, source)):
+            return at_most(operand, Call("max", (source,)))
+        case _:
+            return use.claim
 
 
 def _uses_of(problem: Problem, solver: Solver) -> Iterator[Use]:
-    walker = _Walker(solver)
+    walker = Walker(solver)
+    everywhere = Reached()
     for definition in problem.domain.definitions:
-        yield from walker.uses(definition.value, (definition.guard,))
-        yield from walker.uses(definition.guard, ())
+        yield from walker.uses(definition.value, everywhere.under(definition.guard))
+        yield from walker.uses(definition.guard, everywhere)
     for variable in problem.domain.variables:
         for part in (variable.low, variable.high):
-            yield from walker.uses(part, (variable.guard,)) if part is not None else ()
-        yield from walker.uses(variable.guard, ())
+            if part is not None:
+                yield from walker.uses(part, everywhere.under(variable.guard))
+        yield from walker.uses(variable.guard, everywhere)
     for position, constraint in enumerate(problem.domain.constraints):
-        uses = walker.uses(constraint.that, ())
+        uses = walker.uses(constraint.that, everywhere)
         yield from (replace(use, before=position) for use in uses)
     for runner in problem.runners:
         for mode in runner.modes:
-            yield from walker.uses(mode.guard, ())
-            yield from _uses_of_live(walker, mode)
-            relations = tuple(relation.claim for relation in relations_of(mode))
-            for target, extent in mode.extents.items():
-                yield from walker.uses(extent, (mode.guard, *relations))
-                least = Comparison("<=", Integer(0), extent)
-                place = mode.place
-                yield Use(NEGATIVE, least, (mode.guard, *relations), Name(target), place)
+            yield from _uses_of_mode(walker, mode)
 
 
-def _uses_of_live(walker: _Walker, mode: ModeProblem) -> Iterator[Use]:
+def _uses_of_mode(walker: Walker, mode: ModeProblem) -> Iterator[Use]:
+    yield from walker.uses(mode.guard, Reached())
+    yield from _uses_of_live(walker, mode)
+    relations = tuple(relation.claim for relation in relations_of(mode))
+    reached = Reached((mode.guard, *relations), mode.live)
+    for accepted in mode.accepts:
+        reached = reached.under(accepted.condition)
+    for target, extent in mode.extents.items():
+        yield from walker.uses(extent, reached)
+        least = Comparison("<=", Integer(0), extent)
+        yield Use("extent", least, reached, Name(target), mode.place)
+
+
+def _uses_of_live(walker: Walker, mode: ModeProblem) -> Iterator[Use]:
     """Ranges use earlier live variables, couplings all of them."""
-    ranges: tuple[Expr, ...] = (mode.guard,)
+    known = Reached((mode.guard,))
     for live in mode.live:
-        path = (*ranges, live.guard)
-        yield from walker.uses(live.low, path)
-        yield from walker.uses(live.high, path)
+        for end in (live.low, live.high):
+            yield from walker.uses(end, known.under(live.guard))
         inside = conjunction(
             Comparison("<=", live.low, Name(live.name)),
             Comparison("<=", Name(live.name), live.high),
         )
-        ranges = (*ranges, disjunction(negation(live.guard), inside))
-    for coupling in mode.couplings:
-        yield from walker.uses(coupling.condition, (*ranges, coupling.guard))
+        ranged = known.under(disjunction(negation(live.guard), inside))
+        known = replace(ranged, live=(*known.live, live))
+    legal = mode.of_all_runners
+    for coupling in legal.couplings:
+        yield from walker.uses(coupling.condition, known.under(coupling.guard))
+    reached = Reached((mode.guard, *(each.claim for each in relations_of(legal))), mode.live)
+    for accepted in mode.accepts:  # each is asked where those before it hold
+        yield from walker.uses(accepted.condition, reached)
+        reached = reached.under(accepted.condition)
 
 
 def _uses_of_slots(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> Iterator[Use]:
     """The expressions of slots, readers and steps, as each worker with a runner sees them."""
-    walker = _Walker(solver)
+    walker = Walker(solver)
     for runner in problem.runners:
         rewrite = for_worker(resolved, runner.worker)
         for expression, condition in _conditioned(resolved, runner.runner):
-            path = (runner.guard, rewrite(condition))
-            yield from walker.uses(rewrite(expression), path)
+            reached = Reached((runner.guard, rewrite(condition)))
+            yield from walker.uses(rewrite(expression), reached)
+
+
+def _uses_of_groups(resolved: ResolvedSpec, solver: Solver) -> Iterator[Use]:
+    """The conditions of concurrent groups, which are the same for every worker."""
+    walker = Walker(solver)
+    for worker in resolved.spec.workers[:1]:
+        rewrite = for_worker(resolved, worker.name)
+        for group in resolved.spec.concurrent:
+            yield from walker.uses(rewrite(group.when), Reached())
 
 
 def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Expr, Expr]]:
@@ -170,71 +216,3 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
             ends = (read.range.low, read.range.high) if read.range else ()
             fill = (read.fill,) if read.fill is not None else ()
             yield from ((each, reader.when) for each in (*ends, *fill))
-
-
-@dataclass
-class _Walker:
-    """Walks an expression with the conditions under which each part is reached."""
-
-    solver: Solver
-
-    def uses(self, node: Expr, path: tuple[Expr, ...]) -> Iterator[Use]:
-        yield from self._own(node, path)
-        match node:
-            case Conditional(condition, then, otherwise):
-                yield from self.uses(condition, path)
-                yield from self.uses(then, (*path, condition))
-                yield from self.uses(otherwise, (*path, negation(condition)))
-            case Logical(junction, operands):
-                reached = path
-                for operand in operands:
-                    yield from self.uses(operand, reached)
-                    known = operand if junction == "and" else negation(operand)
-                    reached = (*reached, known)
-            case Comprehension():
-                yield from self._inside(node, path)
-            case _:
-                for child in children(node):
-                    yield from self.uses(child, path)
-
-    def _inside(self, node: Comprehension, path: tuple[Expr, ...]) -> Iterator[Use]:
-        """A comprehension: its element is reached for what the filter lets through."""
-        yield from self.uses(node.source, path)
-        drawn = self._drawn(node)
-        if node.condition is not None:
-            yield from self.uses(node.condition, (*path, *drawn))
-            drawn = (*drawn, node.condition)
-        yield from self.uses(node.element, (*path, *drawn))
-
-    def _drawn(self, node: Comprehension) -> tuple[Expr, ...]:
-        """The range of an element of a list parameter."""
-        source = node.source
-        variable = self.solver.variables.get(source.name) if isinstance(source, Name) else None
-        if variable is None or variable.low is None or variable.high is None:
-            return ()
-        element = Name(node.variable)
-        return (
-            Comparison("<=", variable.low, element),
-            Comparison("<=", element, variable.high),
-        )
-
-    def _own(self, node: Expr, path: tuple[Expr, ...]) -> Iterator[Use]:
-        match node:
-            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
-                if not (isinstance(divisor, Integer) and divisor.value >= 1):
-                    claim = Comparison("<=", Integer(1), divisor)
-                    yield Use("U306", claim, path, divisor, divisor.place)
-            case Call("next_in", (operand, source)):
-                claim = Comparison("<=", operand, Call("max", (source,)))
-                yield Use("U405", claim, path, node, node.place)
-            case Name(name=name):
-                guard = self._guard(name)
-                if guard != TRUE:
-                    yield Use("U305", guard, path, node, node.place)
-
-    def _guard(self, name: str) -> Expr:
-        if name in self.solver.variables:
-            return self.solver.variables[name].guard
-        if name in self.solver.definitions:
-            return self.solver.definitions[name].guard
-        return TRUE

@@ -10,7 +10,7 @@ from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
-from ullage.expr.tree import free_names
+from ullage.expr.tree import TRUE, free_names
 from ullage.prove.checker import Checker
 
 pytestmark = pytest.mark.slow
@@ -29,12 +29,24 @@ AUDITS = (
 
 
 def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, ModeVerdict]]:
-    runners = {runner.name: runner for runner in found.analysis.problem.runners}
+    modes = {
+        (runner.name, mode.name): mode
+        for runner in found.analysis.problem.runners
+        for mode in runner.modes
+    }
     return [
-        (report, mode, report.of(mode.name))
+        (report, modes[report.runner, verdict.mode], verdict)
         for report in found.report.formulas
-        for mode in runners[report.runner].modes
+        for verdict in report.modes
     ]
+
+
+def test_a_formula_for_all_configurations_is_decided_for_all_modes(sglang: Audited) -> None:
+    runners = {runner.name: runner for runner in sglang.analysis.problem.runners}
+    for report in sglang.report.formulas:
+        if report.when == TRUE:
+            decided = [verdict.mode for verdict in report.modes]
+            assert decided == [mode.name for mode in runners[report.runner].modes]
 
 
 def causes(found: Audited, audit_name: str, runner: str, axis: str, mode: str) -> list[str]:
@@ -64,7 +76,8 @@ def test_every_counterexample_is_legal_and_overflows(sglang: Audited) -> None:
             values = complete(sglang.analysis.resolved, dict(example.parameters))
             named = {live.label: live.name for live in mode.live}
             batch = {**values, **{named[label]: value for label, value in example.live.items()}}
-            claims = (mode.guard, *(relation.claim for relation in relations_of(mode)))
+            relations = (relation.claim for relation in relations_of(mode))
+            claims = (mode.guard, report.when, *relations)
             other = named.values() - batch.keys()  # ranks that have no part in the extent
             known = [each for each in claims if not free_names(each) & other]
             assert all(evaluate_boolean(each, batch) for each in known)
@@ -85,7 +98,8 @@ def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
     for report, mode, verdict in every_verdict(sglang):
         if verdict.verdict == "proved":
             assert verdict.proof is not None
-            given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
+            relations = (relation.claim for relation in relations_of(mode))
+            given = (mode.guard, report.when, *relations)
             claim = (mode.extents[report.target], report.formula)
             assert checker.holds(verdict.proof, claim, given), (report.audit, mode.name)
 
@@ -120,6 +134,17 @@ def test_a_verify_of_several_tokens_overflows(sglang: Audited) -> None:
     where = ("review_dflash_verify", "eager_target", "tokens", "target_verify")
     assert "speculative_num_draft_tokens > 1" in causes(sglang, *where)[0]
     assert causes(sglang, *where)[-1] == "require_mlp_sync"
+
+
+def test_the_finding_on_a_block_of_drafts_is_shown_with_its_algorithm(sglang: Audited) -> None:
+    report = sglang.formula("review_dflash_verify", "eager_target", "tokens")
+    assert "decode" not in {mode.mode for mode in report.modes}  # it never speculates
+    for mode in report.modes:
+        for example in mode.counterexamples:
+            assert example.parameters["speculative_algorithm"] == "dflash"
+    smallest = report.of("target_verify").counterexamples[0]
+    assert (smallest.extent, smallest.stated) == (3, 2)
+    assert smallest.live == {"requests": 1}
 
 
 def test_more_branches_than_draft_tokens_overflow(sglang: Audited) -> None:

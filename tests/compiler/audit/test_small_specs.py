@@ -10,8 +10,8 @@ import pytest
 
 from support.audits import Audited, audited, stating
 from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.space import Assignment, Space
 from ullage.bound.relations import relations_of
+from ullage.counterexample.space import Assignment, Space
 from ullage.expr.evaluate import evaluate_integer
 from ullage.prove.checker import Checker
 

@@ -195,6 +195,58 @@ def test_next_in_must_find_an_element_of_a_filtered_list(tmp_path: Path) -> None
     assert codes(tmp_path / "b", of_even) == []
 
 
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        "max([size for size in sizes if size > 2])",
+        "min([size for size in sizes if size % 2 == 0])",
+        "next_in(1, [size for size in sizes if size < 3])",
+        "next_in(requests, [size for size in sizes if size >= cap])",
+        "max([size for size in sizes if size > 2]) if max(sizes) > 1 else 1",
+        "max([size for size in [1, cap] if size > 1])",
+        "max([size for size in [2 * each for each in sizes] if size > 3])",
+        "max([size for size in (sizes if on else [1, cap]) if size > 1])",
+        "1 + (max([size for size in sizes if size > 2]) if on else 1)",
+        "max([max([each for each in sizes if each > size]) for size in sizes])",
+    ],
+)
+def test_a_list_without_a_name_that_may_have_no_element_is_reported(
+    tmp_path: Path, tokens: str
+) -> None:
+    assert "U405" in codes(tmp_path, spec(tokens))
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        "max([size for size in sizes if size >= 0])",
+        "max([size for size in sizes if size > 2]) if max(sizes) > 2 else 1",
+        "min([size for size in sizes if size <= cap]) if min(sizes) <= cap else 1",
+        "max([size for size in [1, cap] if size > 0])",
+        "max([2 * size for size in sizes])",
+        "max([size for size in [2 * each for each in sizes] if size > 3]) if max(sizes) > 1 else 1",
+        "max([size for size in (sizes if on else [1, cap]) if on or size > 0])",
+        "next_in(cap, [size for size in sizes if size > 2]) if max(sizes) > 8 - cap else 1",
+        "next_in(2, [requests, requests + 1, requests + 2])",
+        "max(even)",
+    ],
+)
+def test_a_list_that_has_an_element_on_its_path_is_accepted(tmp_path: Path, tokens: str) -> None:
+    even = ('even: "[size for size in sizes if size % 2 == 0]"',)
+    large = ('"max(sizes) >= 8 or max(sizes) >= cap or cap <= 4"',)
+    files = spec(tokens, definitions=even, constraints=large)
+    assert "U405" not in codes(tmp_path, files)
+
+
+def test_a_list_that_may_have_no_element_is_shown_with_one_that_has_none(tmp_path: Path) -> None:
+    said = refusal(tmp_path / "a", spec("max([size for size in sizes if size % 2 == 0])"))
+    assert "the list may have no element: [size for size in sizes if size % 2 == 0]" in said
+    assert "for example where sizes = [1]\n" in said
+    said = refusal(tmp_path / "b", spec("next_in(requests, [size for size in sizes if size > 2])"))
+    assert "requests <= max([size for size in sizes if size > 2]) can be false" in said
+    assert said.count("error[") == 1
+
+
 @pytest.mark.parametrize("tokens", ["requests - cap", "zero - 1", "-requests", "1 - requests"])
 def test_an_extent_that_can_be_negative_is_reported(tmp_path: Path, tokens: str) -> None:
     assert codes(tmp_path, spec(tokens)) == ["U408"]
@@ -210,6 +262,32 @@ def test_an_error_shows_an_example_and_where_it_is(tmp_path: Path) -> None:
     assert "divisor 'zero' can be below 1" in said
     assert re.search(r"mode_0\.yaml:\d+:\d+", said)
     assert "zero = 0" in said
+
+
+def test_an_example_has_no_names_but_the_author_s(tmp_path: Path) -> None:
+    workers = ("target: {doc: served}", "draft: {when: on, doc: proposes}")
+    kinds = "kind: {type: enum, values: [plain, odd]}"
+    own = "wide: {type: int, range: [0, 8], per: worker}"
+    mode = mode_text(
+        live=ROWS | {"length": "per requests: 0; cap"},
+        requests="requests",
+        tokens="7 // max(1, wide) if kind == plain else 7 // (sum_requests(length) + wide)",
+    )
+    files = small(mode, parameters=(*PARAMETERS, kinds, own), workers=workers)
+    said = refusal(tmp_path, files)
+    hints = re.findall(r"hint: (.*)", said)
+    assert hints == [
+        "for example where on = true, kind = odd, wide_draft = 0, "
+        "sum of length over the requests = 0",
+        "for example where kind = odd, wide_target = 0, sum of length over the requests = 0",
+    ]
+    assert "divisor 'sum_requests(length) + wide_target' can be below 1" in said
+    assert "@" not in said
+
+
+def test_an_example_shows_lists_and_the_element_in_question(tmp_path: Path) -> None:
+    said = refusal(tmp_path, spec("max([7 // size for size in sizes])"))
+    assert "for example where sizes = [0], size = 0\n" in said
 
 
 def test_all_errors_of_a_spec_are_reported_together(tmp_path: Path) -> None:

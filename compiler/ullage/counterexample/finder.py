@@ -14,9 +14,9 @@ from typing import Literal
 
 import z3
 
-from ullage.audit.batches import is_derived
-from ullage.audit.space import Assignment, Space, Value
 from ullage.bound.problem import Definition, Variable
+from ullage.counterexample.realised import is_derived
+from ullage.counterexample.space import Assignment, Space, Value
 from ullage.expr.evaluate import EvaluationError, evaluate_integer
 from ullage.expr.tree import Call, Expr, Function, Integer, Name, free_names
 from ullage.prove.encode import Encoder

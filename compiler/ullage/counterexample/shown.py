@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ullage.audit.model import Counterexample, Shown
-from ullage.audit.space import Assignment, Space, Value, excess, touched
 from ullage.bound.problem import Domain
 from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import evaluate_integer
+from ullage.counterexample.space import Assignment, Value, excess, touched
+from ullage.counterexample.values import Shown
 from ullage.expr.tree import Expr, Name
 from ullage.spec.check import ResolvedSpec
 
@@ -76,45 +75,6 @@ class Shower:
         if name in self._enums and isinstance(value, int):
             return self._enums[name][value]
         return tuple(value) if isinstance(value, list) else value
-
-
-def counterexample(
-    shower: Shower,
-    space: Space,
-    assignment: Assignment,
-    claim: tuple[Expr, Expr],
-    guards: tuple[str, ...],
-    raised: tuple[str, ...],
-    minimal: bool,
-) -> Counterexample:
-    """The record of an assignment in which the left side of the claim is above the right.
-
-    Raises AssertionError if the configuration reader and the solver see different numbers.
-    """
-    found = shower.configuration(assignment)
-    live = {
-        each.name: evaluate_integer(Name(each.name), assignment)
-        for each in space.live
-        if each.name in assignment
-    }
-    extent, stated = (evaluate_integer(each, {**found.values, **live}) for each in claim)
-    if extent <= stated:
-        raise AssertionError(f"{found.parameters} with {live} fits after all")
-    matter = {
-        **shower.part(found.parameters, assignment, claim),
-        **shower.raised(found.parameters, assignment),
-    }
-    return Counterexample(
-        {name: found.parameters[name] for name in found.parameters if name in matter},
-        found.parameters,
-        {each.label: live[each.name] for each in space.live if each.name in live},
-        extent,
-        stated,
-        guards,
-        raised,
-        space.size(assignment),
-        minimal,
-    )
 
 
 def _enums(resolved: ResolvedSpec) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ullage.audit.batches import is_derived, realised
 from ullage.bound.problem import Definition, Domain, Live, Variable
 from ullage.bound.specialise import worker_name
+from ullage.counterexample.realised import is_derived, realised
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_boolean, evaluate_integer
-from ullage.expr.tree import Conditional, Expr, Name, children
+from ullage.expr.tree import Conditional, Expr, Name, children, free_names
 from ullage.spec.check import ResolvedSpec
 
 Value = int | bool | list[int]
@@ -101,15 +101,19 @@ class Assignment(Mapping[str, Value]):
         if definition is None or not self._guarded(definition.guard):
             return None
         try:
-            return evaluate(definition.value, self)
+            return evaluate(definition.value, self._named_in(definition.value))
         except EvaluationError:
             return None
 
     def _guarded(self, guard: Expr) -> bool:
         try:
-            return evaluate_boolean(guard, self)
+            return evaluate_boolean(guard, self._named_in(guard))
         except EvaluationError:
             return False
+
+    def _named_in(self, node: Expr) -> dict[str, Value]:
+        """The values of what an expression names: a look at all others may come back here."""
+        return {name: self[name] for name in free_names(node) if name in self}
 
 
 def members_of(
