@@ -25,7 +25,7 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Mode, Parameter, PipelineEntry, Transform
+from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
 
 ForWorker = Callable[[Expr], Expr]
 
@@ -46,11 +46,13 @@ class Composer:
 
     `own_peer`: other ranks in the same mode have variables of their own. Without it the own rank
     stands for them, and what it brings to a maximum over ranks has a mark in the extents until
-    `unmarked`, so that it is not confused with what the own rank has besides.
+    `unmarked`, so that it is not confused with what the own rank has besides. `runners`: the one
+    that loads the mode, and those that have a say in which of its batches it gets.
     """
 
     resolved: ResolvedSpec
     for_worker: ForWorker
+    runners: tuple[Runner, ...] = ()
     own_peer: bool = False
     needs_own_peer: bool = False
     marks: dict[str, Expr] = field(default_factory=dict)
@@ -114,10 +116,13 @@ class Composer:
 
     def _varying(self, mode: Mode) -> list[Parameter]:
         """The parameters that change while serving and that the mode depends on."""
-        steps = [self._transform(entry) for entry in mode.pipeline]
+        own = [entry for runner in self.runners for entry in runner.pipeline]
+        entries = (*mode.pipeline, *own)
+        steps = [self._transform(entry) for entry in entries]
         expressions = [
             *(value for _, value in mode.axes),
-            *(value for entry in mode.pipeline for _, value in entry.arguments),
+            *(value for entry in entries for _, value in entry.arguments),
+            *(condition for runner in self.runners for condition in runner.accepts),
             *(value for step in steps for _, value in (*step.let, *step.assigns)),
             *(end for each in mode.live for end in (each.range.low, each.range.high)),
             *mode.where,
@@ -148,9 +153,14 @@ class Composer:
     # Axes
 
     def pipeline(
-        self, mode: Mode, until: Turn | None = None, origin: str = "", guard: Expr = TRUE
+        self,
+        mode: Mode,
+        until: Turn | None = None,
+        origin: str = "",
+        guard: Expr = TRUE,
+        own: tuple[PipelineEntry, ...] = (),
     ) -> tuple[Axes, list[Stage]]:
-        """The axes of a mode after its pipeline, or before the collective `until`."""
+        """The axes of a mode after its pipeline and a runner's own, or before `until`."""
         named = self.live_of(mode, origin, guard)
         totals = self.totals_of(mode, origin)
         axes: Axes = {
@@ -159,7 +169,7 @@ class Composer:
         }
         stages = [Stage(None, TRUE, dict(axes), mode.place)]
         turns: dict[str, int] = {}
-        for entry in mode.pipeline:
+        for entry in (*mode.pipeline, *own):
             step = self._transform(entry)
             group = step.collective.group if step.collective else ""
             turn = (group, turns.get(group, 0))
@@ -238,13 +248,20 @@ class Composer:
             extent = substitute(extent, self.marks)
         return fold(extent)
 
+    @property
+    def own_names(self) -> frozenset[str]:
+        """What the own rank brings: its live variables, and their totals over its requests."""
+        totals = self.totals[""].live if "" in self.totals else ()
+        own = (each for each in self.live if each.origin == "own")
+        return frozenset(each.name for each in (*own, *totals))
+
     def follows_one_maximum(self, extent: Expr) -> bool:
         """Whether a marked extent depends on the own rank only through one maximum over ranks.
 
         Then the own rank may stand for all that are in its mode: what a maximum over ranks can
         be is just what one rank can bring.
         """
-        own = {each.name for each in self.live if each.origin == "own"}
+        own = self.own_names
         if isinstance(extent, Conditional) and not free_names(extent.condition) & own:
             arms = (extent.then, extent.otherwise)
             return all(self.follows_one_maximum(arm) for arm in arms)

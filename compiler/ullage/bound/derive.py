@@ -72,10 +72,17 @@ def derive(
     for runner in problem.runners:
         for target in runner.targets:
             progress(f"bounding {runner.name}.{target}")
-            capacity = _Deriver(runner, target, oracle, collector).capacity()
+            capacity = derive_one(runner, target, oracle, collector)
             if capacity is not None:
                 found.append(capacity)
     return Capacities(tuple(found))
+
+
+def derive_one(
+    runner: RunnerProblem, target: str, oracle: Oracle, collector: Collector
+) -> Capacity | None:
+    """The capacity of one target, or None after an error was reported."""
+    return _Deriver(runner, target, oracle, collector).capacity()
 
 
 @dataclass

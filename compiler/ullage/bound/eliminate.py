@@ -15,7 +15,14 @@ from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
 from ullage.bound.loosen import loosened
 from ullage.bound.problem import Live, ModeProblem
-from ullage.bound.relations import Interval, Relation, from_condition, isolate, relations_of
+from ullage.bound.relations import (
+    Interval,
+    Relation,
+    from_condition,
+    in_case,
+    isolate,
+    relations_of,
+)
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -79,7 +86,9 @@ class Eliminator:
         self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]
     ) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
         try:
-            return [(cases, extent, self._peak(extent, relations, cases))]
+            if not self._is_split(extent, relations):
+                return [(cases, extent, self._peak(extent, relations, cases))]
+            raise NoMaximumError(self.mode.live[0], extent)
         except NoMaximumError:
             match extent:
                 case Call("max", arguments) if len(arguments) > 1:
@@ -105,8 +114,16 @@ class Eliminator:
             more = from_condition(case) if self._is_live(condition) else ()
             if more is None:
                 raise NoMaximumError(self.mode.live[0], Conditional(condition, then, otherwise))
-            found.extend(self._peaks(extent, (*relations, *more), (*cases, case)))
+            known = in_case(relations, case)
+            found.extend(self._peaks(extent, (*known, *more), (*cases, case)))
         return found
+
+    def _is_split(self, extent: Expr, relations: tuple[Relation, ...]) -> bool:
+        """Whether some relation holds in one arm of a choice only, so that each has its maximum."""
+        if not self.mode.accepts or not isinstance(extent, Conditional):
+            return False
+        bounding = tuple(each for each in relations if self._is_live(each.claim))
+        return in_case(bounding, extent.condition) != bounding
 
     def _is_live(self, node: Expr) -> bool:
         return bool(free_names(node) & {live.name for live in self.mode.live})
@@ -140,12 +157,12 @@ class Eliminator:
         Sums are moved inside extremes only where the plain form shows no direction.
         """
         if live.name not in free_names(extent):
-            return interval.low, []
+            return self._any_value(live, interval), []
         tidy = distribute(canonical(extent))
         if live.name not in free_names(tidy):
             cancelled = self._tidied(extent, tidy, search)
             if cancelled:
-                return interval.low, cancelled
+                return self._any_value(live, interval), cancelled
         plain: list[Step] = []
         for before in (plain, self._tidied(extent, tidy, search)):
             start = before[-1].right if before else extent
@@ -159,6 +176,12 @@ class Eliminator:
         if spread is None:
             raise NoMaximumError(live, extent)
         return interval.high, [spread]
+
+    def _any_value(self, live: Live, interval: Interval) -> Expr:
+        """A value where all come to the same: the largest if others take the small batches."""
+        left = (each for each in self.mode.couplings if each.chooses and not each.bounds)
+        others_take_some = self.mode.taken and any(live.name in free_names(c.claim) for c in left)
+        return interval.high if others_take_some else interval.low
 
     def _tidied(self, left: Expr, right: Expr, search: Search) -> list[Step]:
         """The step to an equal form, or none where the forms are the same or no proof is found."""

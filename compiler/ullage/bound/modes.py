@@ -2,66 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from ullage.bound.composer import Composer, ForWorker, serving_definitions
-from ullage.bound.problem import ModeProblem, Stage
+from ullage.bound.eligibility import (
+    chosen,
+    couplings_of,
+    hoisted,
+    solved,
+    solved_from_above,
+    split,
+    without_facts,
+)
+from ullage.bound.problem import ModeProblem, Stage, Taken
 from ullage.bound.ranks import Axes
 from ullage.expr.simplify import fold
-from ullage.expr.tree import Expr, Name, Over, conjunction, free_names, substitute, walk
+from ullage.expr.tree import (
+    Conditional,
+    Expr,
+    Logical,
+    Name,
+    Over,
+    conjunction,
+    disjunction,
+    free_names,
+    negation,
+    substitute,
+    walk,
+)
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner, Slot
 
 
 def compose(
-    resolved: ResolvedSpec, mode: Mode, runner: Runner, rewrite: ForWorker, exists: Expr
+    resolved: ResolvedSpec,
+    mode: Mode,
+    runner: Runner,
+    before: tuple[Runner, ...],
+    rewrite: ForWorker,
+    exists: Expr,
 ) -> ModeProblem:
-    """`mode` as `runner` loads it on one worker; `exists` is where that worker does."""
-    guard = fold(conjunction(rewrite(mode.when), exists))
-    composer = Composer(resolved, rewrite)
-    marked = _composed(composer, mode, runner, guard)
-    if not composer.needs_own_peer and all(
-        composer.follows_one_maximum(extent) for extent in marked.extents.values()
-    ):
-        return _unmarked(composer, marked)
-    return _composed(Composer(resolved, rewrite, own_peer=True), mode, runner, guard)
+    """`mode` as `runner` loads it on one worker; `exists` is where that worker does.
+
+    `before` are the exclusive runners that are asked earlier.
+    """
+    return _Composition(resolved, mode, runner, before, rewrite, exists).problem()
 
 
-def _unmarked(composer: Composer, mode: ModeProblem) -> ModeProblem:
-    def unmark(axes: Mapping[str, Expr]) -> Axes:
-        return {name: composer.unmarked(extent) for name, extent in axes.items()}
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a composition comes to, over names that may be marks."""
 
-    stages = tuple(replace(stage, extents=unmark(stage.extents)) for stage in mode.stages)
-    return replace(
-        mode,
-        extents=unmark(mode.extents),
-        stages=stages,
-        live_extents=unmark(mode.live_extents),
+    stages: tuple[Stage, ...]
+    extents: Axes
+    live_extents: Axes
+    accepts: tuple[Expr, ...]
+    taken: tuple[tuple[Runner, tuple[Expr, ...]], ...]
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """All that decides whether the runner gets a batch."""
+        return (*self.accepts, *(each for _, conditions in self.taken for each in conditions))
+
+    def mapped(self, change: Callable[[Expr], Expr]) -> _Parts:
+        """The same where every expression is changed."""
+
+        def each_of(axes: Mapping[str, Expr]) -> Axes:
+            return {name: change(extent) for name, extent in axes.items()}
+
+        return _Parts(
+            tuple(replace(stage, extents=each_of(stage.extents)) for stage in self.stages),
+            each_of(self.extents),
+            each_of(self.live_extents),
+            tuple(map(change, self.accepts)),
+            tuple((runner, tuple(map(change, each))) for runner, each in self.taken),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Composition:
+    """One mode of one runner and worker."""
+
+    resolved: ResolvedSpec
+    mode: Mode
+    runner: Runner
+    before: tuple[Runner, ...]
+    rewrite: ForWorker
+    exists: Expr
+
+    def problem(self) -> ModeProblem:
+        """The mode; other ranks have variables of their own where one rank may not be all."""
+        runners = (self.runner, *self.before)
+        composer = Composer(self.resolved, self.rewrite, runners)
+        parts = self._parts(composer)
+        if composer.needs_own_peer or not _one_maximum(composer, parts):
+            composer = Composer(self.resolved, self.rewrite, runners, own_peer=True)
+            return self._problem(composer, self._parts(composer))
+        return self._problem(composer, parts.mapped(composer.unmarked))
+
+    def _parts(self, composer: Composer) -> _Parts:
+        axes, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
+        offered = dict(stages[len(self.mode.pipeline)].extents)
+        brought = _before_padding(self.resolved, stages)
+        known = {f"live_{name}": extent for name, extent in brought.items()} | offered
+
+        def of_batch(expression: Expr, axes: Axes) -> Expr:
+            values = {**composer.live_of(self.mode), **axes}
+            value = substitute(composer.rewrite(expression), values)
+            return fold(composer.totals_of(self.mode).sum_free(value))
+
+        extents = dict(axes)
+        for slot in loaded_slots(self.resolved, self.runner, self.mode):
+            for position, dimension in enumerate(slot.shape):
+                if needs_own_capacity(self.resolved, dimension):
+                    extents[f"{slot.name}.{position}"] = of_batch(dimension, axes)
+        accepts = tuple(of_batch(each, known) for each in without_facts(self.runner))
+        taken = tuple(
+            (runner, tuple(of_batch(each, known) for each in runner.accepts))
+            for runner in self.before
+        )
+        return _Parts(tuple(stages), extents, brought, accepts, taken)
+
+    def _problem(self, composer: Composer, parts: _Parts) -> ModeProblem:
+        live = frozenset(each.name for each in composer.all_live)
+        fixed, varying = _apart(parts.accepts, live)
+        accepts = tuple(solved(each, live) for each in varying)
+        guard = fold(conjunction(self.rewrite(self.mode.when), self.exists, *fixed))
+        taken = tuple(self._taken(*each, live) for each in parts.taken)
+        return ModeProblem(
+            self.mode.name,
+            guard,
+            composer.all_live,
+            (
+                *composer.all_couplings,
+                *couplings_of(accepts, live),
+                *(coupling for each in taken for coupling in couplings_of((each.left,), live)),
+            ),
+            self._extents(parts, live),
+            parts.stages,
+            self.mode.place,
+            parts.live_extents,
+            accepts,
+            taken,
+            guard,
+        )
+
+    def _extents(self, parts: _Parts, live: frozenset[str]) -> Axes:
+        """The extents; where batches are refused, choices by configuration stand outermost."""
+        if not parts.accepts:
+            return parts.extents
+        offered = parts.stages[len(self.mode.pipeline)].extents.values()
+        found = (each.condition for each in offered if isinstance(each, Conditional))
+        fixed = tuple(dict.fromkeys(each for each in found if not free_names(each) & live))
+        return {name: hoisted(extent, fixed) for name, extent in parts.extents.items()}
+
+    def _taken(self, runner: Runner, conditions: tuple[Expr, ...], live: frozenset[str]) -> Taken:
+        fixed, varying = _apart(conditions, live)
+        exists = fold(conjunction(self.rewrite(runner.when), *fixed))
+        left = fold(disjunction(negation(exists), negation(conjunction(*varying))))
+        accepts = tuple(split(each, live) for each in varying)
+        return Taken(runner.name, exists, accepts, solved_from_above(left, live))
+
+
+def _apart(
+    conditions: tuple[Expr, ...], live: frozenset[str]
+) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """What is so of the configuration, and what of each batch."""
+    every = conjunction(*conditions)
+    parts = every.operands if isinstance(every, Logical) and every.junction == "and" else (every,)
+    fixed = tuple(each for each in parts if not free_names(each) & live)
+    return fixed, tuple(each for each in parts if each not in fixed)
+
+
+def _one_maximum(composer: Composer, parts: _Parts) -> bool:
+    """Whether the own rank can stand for all in its mode.
+
+    Each extent, together with what decides whether the runner gets the batch, depends on the own
+    rank through one maximum over ranks only.
+    """
+    if not parts.conditions:
+        return all(composer.follows_one_maximum(each) for each in parts.extents.values())
+    return all(
+        _follow_one(composer, composer.own_names, (extent, *parts.conditions))
+        for extent in parts.extents.values()
     )
 
 
-def _composed(composer: Composer, mode: Mode, runner: Runner, guard: Expr) -> ModeProblem:
-    resolved = composer.resolved
-    axes, stages = composer.pipeline(mode)
-    live_values = composer.live_of(mode)
-    extents = dict(axes)
-    for slot in loaded_slots(resolved, runner, mode):
-        for position, dimension in enumerate(slot.shape):
-            if not needs_own_capacity(resolved, dimension):
-                continue
-            value = substitute(composer.rewrite(dimension), {**live_values, **axes})
-            extents[f"{slot.name}.{position}"] = fold(composer.totals_of(mode).sum_free(value))
-    return ModeProblem(
-        mode.name,
-        guard,
-        composer.all_live,
-        composer.all_couplings,
-        extents,
-        tuple(stages),
-        mode.place,
-        _before_padding(resolved, stages),
+def _follow_one(composer: Composer, own: frozenset[str], nodes: tuple[Expr, ...]) -> bool:
+    names = frozenset[str]().union(*map(free_names, nodes))
+    marks = {
+        name
+        for name in names & composer.marks.keys()
+        if free_names(composer.unmarked(Name(name))) & own
+    }
+    if not marks or (len(marks) == 1 and not names & own):
+        return True
+    condition = next(_choices(nodes, own | composer.marks.keys()), None)
+    if condition is None:
+        return False
+    return all(
+        _follow_one(composer, own, tuple(chosen(node, condition, holds) for node in nodes))
+        for holds in (True, False)
     )
+
+
+def _choices(nodes: tuple[Expr, ...], own: frozenset[str]) -> Iterator[Expr]:
+    """The conditions of choices that do not depend on the own rank."""
+    for node in (part for each in nodes for part in walk(each)):
+        if isinstance(node, Conditional) and not free_names(node.condition) & own:
+            yield node.condition
 
 
 def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:

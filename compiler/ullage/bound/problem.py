@@ -8,10 +8,11 @@ pipeline, so that its extents are expressions over live variables and parameters
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ullage.expr.tree import TRUE, Expr, disjunction, negation
+from ullage.bound.steps import Step
+from ullage.expr.tree import TRUE, Comparison, Expr, conjunction, disjunction, negation
 from ullage.place import Place
 from ullage.spec.model import ParameterType
 
@@ -79,16 +80,82 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """A relation between live variables, wherever `guard` holds; `stated` by the author."""
+    """A relation between live variables, wherever `guard` holds; `stated` by the author.
+
+    `bounds`: it is of a form from which bounds of the variables can be read. `chooses`: it is not
+    about the mode but about which of its batches the runner gets.
+    """
 
     condition: Expr
     guard: Expr = TRUE
     stated: bool = True
+    bounds: bool = True
+    chooses: bool = False
 
     @property
     def claim(self) -> Expr:
         """The coupling as one condition."""
         return disjunction(negation(self.guard), self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A condition that, wherever `guard` holds, says the same as its parts do together.
+
+    Without parts it stays as it is.
+    """
+
+    condition: Expr
+    guard: Expr
+    parts: tuple[Rewriting, ...]
+
+    @property
+    def claim(self) -> Expr:
+        """What it says, guard included."""
+        return disjunction(negation(self.guard), self.condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The most that an amount comes to in any batch of a mode, wherever `guard` holds.
+
+    `within` says of parameters what `amount <= limit` says of each batch.
+    """
+
+    amount: Expr
+    limit: Expr
+    guard: Expr
+    most: Expr
+    sound: Step
+
+    @property
+    def within(self) -> Expr:
+        """Whether no batch passes the limit."""
+        return disjunction(negation(self.guard), Comparison("<=", self.most, self.limit))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Batches of a mode that an exclusive runner takes: those that all of `accepts` hold for.
+
+    `exists`: for which configurations there is that runner; `left` is what is so of every batch
+    that it leaves. `reaches`: one for each comparison that the conditions come to, so that all
+    batches are taken where all are within; None where that is not known.
+    """
+
+    runner: str
+    exists: Expr
+    accepts: tuple[Rewriting, ...]
+    left: Rewriting
+    reaches: tuple[Reach, ...] | None = None
+
+    @property
+    def some_left(self) -> Expr:
+        """Where batches are left over, over parameters; true where that is not known."""
+        if self.reaches is None:
+            return TRUE
+        every = conjunction(*(each.within for each in self.reaches))
+        return disjunction(negation(self.exists), negation(every))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +172,9 @@ class Stage:
 class ModeProblem:
     """One mode of one runner and worker: legal live batches, and the extents that they load.
 
-    `live_extents` are the rows that the sources bring: the axes before anything pads.
+    `live_extents` are the rows that the sources bring: the axes before anything pads. `accepts`
+    are the runner's conditions on its batches, as rewritten into couplings. `taken` is what other
+    runners take before: of what is `offered`, `guard` holds only where some batches are left.
     """
 
     name: str
@@ -116,6 +185,14 @@ class ModeProblem:
     stages: tuple[Stage, ...]
     place: Place
     live_extents: Mapping[str, Expr] = field(default_factory=dict)
+    accepts: tuple[Rewriting, ...] = ()
+    taken: tuple[Taken, ...] = ()
+    offered: Expr = TRUE
+
+    @property
+    def of_all_runners(self) -> ModeProblem:
+        """The mode with all its batches, whichever runner gets them."""
+        return replace(self, couplings=tuple(each for each in self.couplings if not each.chooses))
 
     @property
     def where(self) -> tuple[Expr, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.bound.canonical import additive_terms, canonical, linear_in, negated
 from ullage.bound.problem import ModeProblem
@@ -13,11 +13,13 @@ from ullage.expr.tree import (
     Binary,
     Call,
     Comparison,
+    Conditional,
     Expr,
     Integer,
     Logical,
     Name,
     Not,
+    conjunction,
     disjunction,
     free_names,
     negation,
@@ -26,11 +28,12 @@ from ullage.expr.tree import (
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`left <= right` wherever `guard` holds."""
+    """`left <= right` wherever `guard` holds; `chooses`: it says which batches a runner gets."""
 
     left: Expr
     right: Expr
     guard: Expr = TRUE
+    chooses: bool = False
 
     @property
     def claim(self) -> Expr:
@@ -40,6 +43,24 @@ class Relation:
     def mentions(self, name: str) -> bool:
         """Whether the variable takes part."""
         return name in free_names(self.left) | free_names(self.right)
+
+
+def in_case(relations: tuple[Relation, ...], case: Expr) -> tuple[Relation, ...]:
+    """The relations that are left where a condition holds, without that part of their guards.
+
+    Those that a mode itself has stay as they are.
+    """
+    opposite = fold(negation(case))
+    found: list[Relation] = []
+    for relation in relations:
+        guard = relation.guard if relation.chooses else TRUE
+        parts = (
+            guard.operands if isinstance(guard, Logical) and guard.junction == "and" else (guard,)
+        )
+        if opposite not in parts:
+            rest = tuple(part for part in parts if part != fold(case))
+            found.append(relation if rest == parts else replace(relation, guard=conjunction(*rest)))
+    return tuple(found)
 
 
 class NotLinearError(Exception):
@@ -57,8 +78,9 @@ def relations_of(mode: ModeProblem) -> tuple[Relation, ...]:
     for live in mode.live:
         found.append(Relation(live.low, Name(live.name), live.guard))
         found.append(Relation(Name(live.name), live.high, live.guard))
-    for coupling in mode.couplings:
-        found.extend(_from_condition(coupling.condition, coupling.guard))
+    for coupling in (each for each in mode.couplings if each.bounds):
+        relations = _from_condition(coupling.condition, coupling.guard)
+        found.extend(replace(each, chooses=coupling.chooses) for each in relations)
     return tuple(found)
 
 
@@ -124,6 +146,9 @@ def isolate(
 ) -> Interval:
     """Read the bounds of `name` off the relations, and project them onto the other variables.
 
+    The range of the variable comes first; a bound that does not hold wherever it does is that of
+    the range elsewhere.
+
     Raises:
         NotLinearError: a relation holds the variable in a form that gives no bound.
     """
@@ -135,8 +160,12 @@ def isolate(
         if not relation.mentions(name):
             rest.append(relation)
             continue
-        side, bound = _solve(name, relation, Search(oracle, given))
-        (lows if side == "low" else highs).append(bound)
+        search = Search(oracle, given if relation.guard == TRUE else (*given, relation.guard))
+        side, bound = _solve(name, relation, search)
+        bounds = lows if side == "low" else highs
+        if bounds and relation.guard not in (TRUE, guards[0]):
+            bound = fold(Conditional(relation.guard, bound, bounds[0]))
+        bounds.append(bound)
         guards.append(relation.guard)
     guard = guards[0] if guards else TRUE
     known = (*given, *(relation.claim for relation in rest))
@@ -155,6 +184,9 @@ def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
         return "low", relation.left
     if relation.left == Name(name) and name not in free_names(relation.right):
         return "high", relation.right
+    product = _product_bound(name, relation, search)
+    if product is not None:
+        return product
     relation = _unrounded(name, relation)
     parts = linear_in(Binary("-", relation.right, relation.left), Name(name))
     if parts is None:
@@ -169,6 +201,27 @@ def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:
         high = offset if opposite_slope == Integer(1) else Binary("//", offset, opposite_slope)
         return "high", canonical(high)
     raise NotLinearError(relation, name)
+
+
+def _product_bound(name: str, relation: Relation, search: Search) -> tuple[str, Expr] | None:
+    """The bound by `name * factor` alone on one side, as it is written."""
+    for side, product, other in (
+        ("high", relation.left, relation.right),
+        ("low", relation.right, relation.left),
+    ):
+        match product:
+            case Binary("*", Name(name=found), factor) | Binary("*", factor, Name(name=found)) if (
+                found == name and name not in free_names(other) | free_names(factor)
+            ):
+                if search.at_least(factor, 1):
+                    return side, (
+                        Binary("//", other, factor)
+                        if side == "high"
+                        else Call("cdiv", (other, factor))
+                    )
+            case _:
+                pass
+    return None
 
 
 def _unrounded(name: str, relation: Relation) -> Relation:

@@ -37,6 +37,7 @@ from ullage.expr.tree import (
     substitute,
     transform,
 )
+from ullage.spec.chains import chain
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, Runner, Worker
 
@@ -102,12 +103,13 @@ def runner_problem(
 ) -> RunnerProblem:
     """One runner of one worker, with the modes that the worker can be in."""
     rewrite = for_worker(resolved, worker.name)
-    guard = rewrite(worker.when)
+    guard = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
     composed: list[ModeProblem] = []
     for mode in resolved.spec.modes:
         if mode.name in runner.modes:
             try:
-                composed.append(compose(resolved, mode, runner, rewrite, guard))
+                before = _asked_before(resolved, runner, worker, mode)
+                composed.append(compose(resolved, mode, runner, before, rewrite, guard))
             except NotSummableError as error:
                 _report_sum(error, mode, collector)
     for problem in composed:
@@ -127,6 +129,14 @@ def runner_problem(
     )
 
 
+def _asked_before(
+    resolved: ResolvedSpec, runner: Runner, worker: Worker, mode: Mode
+) -> tuple[Runner, ...]:
+    """The exclusive runners that are asked for a batch before `runner` is."""
+    asked = chain(resolved.spec.runners, worker.name, mode.name)
+    return tuple(each for each in asked[: asked.index(runner)] if each.exclusive)
+
+
 def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> None:
     collector.error(
         "U402",
@@ -139,7 +149,7 @@ def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> No
 
 
 def _check_couplings(mode: ModeProblem, collector: Collector) -> None:
-    for coupling in mode.couplings:
+    for coupling in (each for each in mode.couplings if each.bounds):
         condition = coupling.condition
         varies = any("@serving" in name for name in free_names(condition))
         if varies or from_condition(condition) is None:

@@ -9,6 +9,8 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import Kind
 from ullage.expr.tree import Expr
 from ullage.spec.check_audits import resolve_audit
+from ullage.spec.check_chains import check_chains
+from ullage.spec.check_concurrent import resolve_concurrent
 from ullage.spec.check_modes import check_order, check_peers, resolve_mode
 from ullage.spec.check_names import check_distinct, check_references
 from ullage.spec.check_runners import resolve_runner
@@ -65,7 +67,11 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
 def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
     modes = {mode.name: resolve_mode(mode, spec, known, expressions) for mode in spec.modes}
     resolved_modes = tuple(mode.mode for mode in modes.values())
-    runners = tuple(resolve_runner(each, spec, known, expressions) for each in spec.runners)
+    runners = tuple(resolve_runner(each, modes, spec, known, expressions) for each in spec.runners)
+    check_chains(spec, runners, expressions.collector)
+    pipelines = [mode.pipeline for mode in resolved_modes]
+    pipelines += [runner.pipeline for runner in runners]
+    entries = tuple(entry for pipeline in pipelines for entry in pipeline)
     return replace(
         spec,
         rank_count=_rank_count(spec, known, expressions),
@@ -74,13 +80,15 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
         constraints=tuple(_constraint(each, known, expressions) for each in spec.constraints),
         definitions=known.definitions,
         transforms=tuple(
-            resolve_transform(each, resolved_modes, spec, known, expressions)
-            for each in spec.transforms
+            resolve_transform(each, entries, spec, known, expressions) for each in spec.transforms
         ),
         slots=tuple(resolve_slot(each, modes, spec, known, expressions) for each in spec.slots),
         readers=tuple(resolve_reader(each, spec, known, expressions) for each in spec.readers),
         modes=resolved_modes,
         runners=runners,
+        concurrent=tuple(
+            resolve_concurrent(each, spec, known, expressions) for each in spec.concurrent
+        ),
         audits=tuple(
             resolve_audit(each, runners, spec, known, expressions) for each in spec.audits
         ),

@@ -26,11 +26,13 @@ def resolve_audit(
         let.append((name, expr))
         scope = with_let(name, kind, scope, expressions)
     units = {axis.name: axis.unit for axis in spec.axes}
-    scope = scope.named(f"a formula of audit '{audit.name}'")
+    what = f"a formula of audit '{audit.name}'"
     formulas = []
     for each in audit.formulas:
         wanted = IntKind(units.get(each.target))
-        formulas.append(replace(each, formula=expressions.check(each.formula, scope, wanted)))
+        formula = expressions.check(each.formula, scope.named(what), wanted)
+        when = expressions.condition(each.when, scope.named(f"the 'when' of {what}"))
+        formulas.append(replace(each, formula=formula, when=when))
         _check_compared(each, runners, spec, expressions)
     return replace(audit, let=tuple(let), formulas=tuple(formulas))
 

@@ -49,7 +49,7 @@ def resolve_mode(mode: Mode, spec: Spec, known: Globals, expressions: Expression
         live=live,
         where=tuple(expressions.condition(each, scope) for each in mode.where),
         axes=axes,
-        pipeline=tuple(_entry(each, spec, known, expressions) for each in mode.pipeline),
+        pipeline=tuple(resolve_entry(each, spec, known, expressions) for each in mode.pipeline),
     )
     names = frozenset(variable.name for variable in live)
     broken = names & expressions.broken
@@ -129,7 +129,7 @@ def _axes(
     )
 
 
-def _entry(
+def resolve_entry(
     entry: PipelineEntry, spec: Spec, known: Globals, expressions: Expressions
 ) -> PipelineEntry:
     """The entry with resolved arguments, of which none is missing and none is unknown."""

@@ -25,6 +25,8 @@ def check_references(spec: Spec, collector: Collector) -> None:
         ("worker", ""): tuple(worker.name for worker in spec.workers),
         ("family", ""): tuple(family.name for family in spec.families),
         ("mode", ""): tuple(mode.name for mode in spec.modes),
+        ("runner", ""): tuple(runner.name for runner in spec.runners),
+        ("runner of a worker", ""): tuple(_runners_of_workers(spec)),
         ("transform", ""): tuple(transform.name for transform in spec.transforms),
         ("slot", ""): tuple(slot.name for slot in spec.slots),
         ("reader", ""): tuple(reader.name for reader in spec.readers),
@@ -39,8 +41,15 @@ def check_references(spec: Spec, collector: Collector) -> None:
         candidates = known.get((reference.kind, reference.owner), ())
         if reference.name not in candidates:
             owner = f" of runner '{reference.owner}'" if reference.owner else ""
-            what = f"{reference.kind} '{reference.name}'{owner}"
+            kind = "runner" if reference.kind == "runner of a worker" else reference.kind
+            what = f"{kind} '{reference.name}'{owner}"
             report_unknown(collector, what, reference.name, candidates, reference.place)
+
+
+def _runners_of_workers(spec: Spec) -> Iterator[str]:
+    for runner in spec.runners:
+        yield runner.name
+        yield from (f"{runner.name}_{worker}" for worker in runner.workers)
 
 
 def check_distinct(spec: Spec, collector: Collector) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BOOLEAN, Kind
 from ullage.spec import problems
+from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, resolve_own_pipeline
+from ullage.spec.check_modes import ResolvedMode
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
 from ullage.spec.model import Runner, Spec, Step, Within
@@ -14,7 +17,13 @@ from ullage.spec.scope import Expressions, Scope
 from ullage.spec.steps import flattened, modes_named
 
 
-def resolve_runner(runner: Runner, spec: Spec, known: Globals, expressions: Expressions) -> Runner:
+def resolve_runner(
+    runner: Runner,
+    resolved_modes: Mapping[str, ResolvedMode],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
+) -> Runner:
     """The runner with resolved expressions, and with the names of all its modes and slots."""
     facts: dict[str, Kind] = {fact.name: BOOLEAN for fact in runner.facts}
     scope = replace(
@@ -22,8 +31,14 @@ def resolve_runner(runner: Runner, spec: Spec, known: Globals, expressions: Expr
         sees="parameters, definitions, 'worker' and the runner's facts",
     ).with_names(facts)
     modes = modes_named(spec.modes, runner.modes)
+    served = tuple(resolved_modes[mode.name] for mode in modes)
     resolved = replace(
         runner,
+        when=expressions.condition(
+            runner.when, known.scope(f"the 'when' of runner '{runner.name}'")
+        ),
+        pipeline=resolve_own_pipeline(runner, spec, known, expressions),
+        accepts=resolve_accepts(runner, served, spec, known, expressions),
         modes=tuple(mode.name for mode in modes),
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
@@ -32,6 +47,7 @@ def resolve_runner(runner: Runner, spec: Spec, known: Globals, expressions: Expr
     _check_signatures(resolved, expressions.collector)
     _check_loads(resolved, expressions.collector)
     _check_slack(resolved, spec, expressions.collector)
+    check_exclusive(resolved, expressions.collector)
     check_flow(resolved, modes, expressions.collector)
     return resolved
 

@@ -10,7 +10,7 @@ from ullage.expr.kinds import IntKind, Kind, infer
 from ullage.expr.tree import Aggregate, Expr, Over, free_names, walk
 from ullage.spec import problems
 from ullage.spec.definitions import Globals
-from ullage.spec.model import Mode, PipelineEntry, Spec, Transform
+from ullage.spec.model import PipelineEntry, Spec, Transform
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
 
 OVER_RANKS: Final[frozenset[Aggregate]] = frozenset(("sum_ranks", "max_ranks"))
@@ -22,13 +22,12 @@ Arguments = tuple[tuple[str, Kind | None], ...]
 
 def resolve_transform(
     transform: Transform,
-    modes: tuple[Mode, ...],
+    entries: tuple[PipelineEntry, ...],
     spec: Spec,
     known: Globals,
     expressions: Expressions,
 ) -> Transform:
-    """The transform with resolved expressions; `modes` are resolved already."""
-    entries = (entry for mode in modes for entry in mode.pipeline)
+    """The transform with resolved expressions; `entries` are those of all pipelines, resolved."""
     calls = [entry for entry in entries if entry.transform == transform.name]
     uncalled: Arguments = tuple((name, None) for name in transform.arguments)
     signatures = dict.fromkeys(_arguments(transform, call, known, expressions) for call in calls)

@@ -25,7 +25,7 @@ NAMED: Final = (
     "carried",
     "readers",
 )
-LISTED: Final = ("constraints",)
+LISTED: Final = ("constraints", "concurrent")
 SECTIONS: Final = (*SINGLE, *NAMED, *LISTED)
 
 

@@ -10,6 +10,7 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.spec import problems
 from ullage.spec.library import EntityFile, Folder, sort_files
 from ullage.spec.load_audits import load_audit
+from ullage.spec.load_concurrent import load_concurrent
 from ullage.spec.load_modes import load_mode
 from ullage.spec.load_parameters import (
     load_axes,
@@ -65,6 +66,7 @@ def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
         readers=load_readers(reading, library),
         modes=modes,
         runners=runners,
+        concurrent=load_concurrent(reading, library),
         audits=_audits(reading, folder, runners),
         place=library.place("engine"),
         references=reading.references,

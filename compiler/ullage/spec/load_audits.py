@@ -42,12 +42,13 @@ def _formulas(
     runner = fields.identifier("runner", required=True)
     target = _target(reading, fields)
     worker = fields.identifier("worker")
+    when = reading.when(fields)
     formula = reading.required(fields, "formula")
     expect = _expect(reading, fields)
     fields.finish()
     workers = _workers(reading, fields, runners, runner, worker)
     return tuple(
-        StatedFormula(runner or "", each, target, formula, expect, fields.place("formula"))
+        StatedFormula(runner or "", each, target, formula, expect, fields.place("formula"), when)
         for each in workers
     )
 

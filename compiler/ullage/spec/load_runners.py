@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from ullage.expr.tree import TRUE
+from ullage.expr.tree import TRUE, Expr
 from ullage.spec import problems
-from ullage.spec.model import Runner, Step, WarmUp, Within
+from ullage.spec.model import Fallback, PipelineEntry, Runner, Step, WarmUp, Within
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar
@@ -20,9 +20,14 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
     reading.enter_runner(name.text)
     runner = Runner(
         name=name.text,
+        when=reading.when(fields),
         workers=reading.names(fields, "workers", "worker", required=True),
         modes=reading.names_or_all(fields, "modes", "mode or family", required=True),
         slots=reading.names_or_all(fields, "slots", "slot", required=True),
+        pipeline=_pipeline(reading, fields),
+        accepts=_accepts(reading, fields),
+        exclusive=fields.boolean("exclusive", default=False),
+        fallback=_fallback(reading, fields),
         facts=reading.texts(fields, "facts"),
         contexts=reading.texts(fields, "contexts"),
         values=reading.texts(fields, "values"),
@@ -34,6 +39,23 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
     )
     fields.finish()
     return runner
+
+
+def _pipeline(reading: Reading, fields: Fields) -> tuple[PipelineEntry, ...]:
+    what = f"an entry of 'pipeline' of {fields.what}"
+    entries = (reading.pipeline_entry(node, what) for node in fields.items("pipeline"))
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _accepts(reading: Reading, fields: Fields) -> tuple[Expr, ...]:
+    """The conditions, all of which a batch has to meet."""
+    what = f"a condition in 'accepts' of {fields.what}"
+    return tuple(reading.expression(node, what) for node in fields.items("accepts"))
+
+
+def _fallback(reading: Reading, fields: Fields) -> Fallback | None:
+    name = reading.name(fields, "fallback", "runner")
+    return None if name is None else Fallback(name, fields.place("fallback"))
 
 
 def _slack(reading: Reading, fields: Fields) -> tuple[tuple[str, str], ...]:

@@ -12,8 +12,9 @@ from typing import Literal
 
 from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import Expr
+from ullage.expr.tree import TRUE, Expr
 from ullage.place import Place
+from ullage.spec.references import Reference
 
 LANGUAGE_VERSION = 1
 
@@ -23,18 +24,9 @@ Dtype = Literal[
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"
 ]
 
-BYTES_OF_DTYPE: dict[str, int] = {
-    "bool": 1,
-    "uint8": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-}
+BYTES_OF_DTYPE: dict[str, int] = dict(
+    bool=1, uint8=1, int8=1, int16=2, int32=4, int64=8, float16=2, bfloat16=2, float32=4, float64=8
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +288,31 @@ class WarmUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """The runner that takes the batches which another one refuses."""
+
+    runner: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Runner:
-    """What owns one set of buffers and launches the model for its modes."""
+    """What owns one set of buffers and launches the model for its modes.
+
+    `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
+    `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
+    facts. `exclusive`: no batch that it accepts gets to its `fallback`.
+    """
 
     name: str
+    when: Expr
     workers: tuple[str, ...]
     modes: tuple[str, ...]
     slots: tuple[str, ...]
+    pipeline: tuple[PipelineEntry, ...]
+    accepts: tuple[Expr, ...]
+    exclusive: bool
+    fallback: Fallback | None
     facts: tuple[NamedText, ...]
     contexts: tuple[NamedText, ...]
     values: tuple[NamedText, ...]
@@ -315,7 +325,10 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class StatedFormula:
-    """An engine's own formula for one axis or slot of a runner and worker."""
+    """An engine's own formula for one axis or slot of a runner and worker.
+
+    `when`: for which configurations it is stated.
+    """
 
     runner: str
     worker: str
@@ -323,6 +336,7 @@ class StatedFormula:
     formula: Expr
     expect: tuple[tuple[str, str], ...]
     place: Place
+    when: Expr = TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,30 +354,17 @@ class Audit:
     place: Place
 
 
-ReferenceKind = Literal[
-    "axis",
-    "worker",
-    "family",
-    "mode",
-    "mode or family",
-    "transform",
-    "slot",
-    "axis or slot",
-    "reader",
-    "context",
-    "value",
-    "list parameter",
-]
-
-
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A name that something refers to; contexts and values belong to the runner `owner`."""
+class Concurrent:
+    """Runners that may be alive at the same time, so that they share no storage.
 
-    kind: ReferenceKind
-    name: str
+    `runners`: a runner, or one worker's as `<runner>_<worker>`.
+    """
+
+    runners: tuple[str, ...]
+    when: Expr
+    doc: str
     place: Place
-    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,3 +393,4 @@ class Spec:
     audits: tuple[Audit, ...]
     place: Place
     references: tuple[Reference, ...] = ()
+    concurrent: tuple[Concurrent, ...] = ()

@@ -15,7 +15,8 @@ from ullage.expr.parse import SourceRef, parse, parse_call, parse_dotted
 from ullage.expr.tree import TRUE, Expr, Integer, ListOf
 from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
-from ullage.spec.model import Dtype, NamedText, PipelineEntry, Range, Reference, ReferenceKind
+from ullage.spec.model import Dtype, NamedText, PipelineEntry, Range
+from ullage.spec.references import Reference, ReferenceKind
 from ullage.text.fields import Fields, as_fields, as_scalar, check_choice
 from ullage.text.nodes import Entry, Node, Scalar, Sequence
 

@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.errors import suggestion
 from ullage.place import Place
 from ullage.spec import problems
+
+ReferenceKind = Literal[
+    "axis",
+    "worker",
+    "family",
+    "mode",
+    "mode or family",
+    "runner",
+    "runner of a worker",
+    "transform",
+    "slot",
+    "axis or slot",
+    "reader",
+    "context",
+    "value",
+    "list parameter",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that something refers to; contexts and values belong to the runner `owner`."""
+
+    kind: ReferenceKind
+    name: str
+    place: Place
+    owner: str = ""
 
 
 def report_unknown(

@@ -18,6 +18,7 @@ from ullage.spec.model import (
     Axis,
     Carried,
     Collective,
+    Concurrent,
     Constraint,
     Definition,
     LiveVariable,
@@ -172,6 +173,12 @@ _READER: Table[Reader] = {
     "reads": lambda reader: {read.slot: written(read, _READ) for read in reader.reads},
 }
 
+_CONCURRENT: Table[Concurrent] = {
+    "runners": lambda group: names(group.runners, required=True),
+    "when": lambda group: condition(group.when),
+    "doc": lambda group: group.doc or None,
+}
+
 _SPEC: Table[Spec] = {
     "ullage": lambda spec: str(LANGUAGE_VERSION),
     "engine": lambda spec: spec.engine,
@@ -189,6 +196,9 @@ _SPEC: Table[Spec] = {
     "slots": lambda spec: entries(spec.slots, _SLOT) or None,
     "carried": lambda spec: entries(spec.carried, _CARRIED) or None,
     "readers": lambda spec: entries(spec.readers, _READER) or None,
+    "concurrent": lambda spec: (
+        tuple(written(group, _CONCURRENT) for group in spec.concurrent) or None
+    ),
 }
 
 _LIVE_VARIABLE: Table[LiveVariable] = {
@@ -256,9 +266,14 @@ _WARM_UP: Table[WarmUp] = {
 _RUNNER: Table[Runner] = {
     "runner": lambda runner: runner.name,
     "doc": lambda runner: runner.doc or None,
+    "when": lambda runner: condition(runner.when),
     "workers": lambda runner: runner.workers,
     "modes": lambda runner: runner.modes or "all",
     "slots": lambda runner: runner.slots or "all",
+    "pipeline": lambda runner: names(tuple(pipeline_entry(entry) for entry in runner.pipeline)),
+    "accepts": lambda runner: tuple(expression(each) for each in runner.accepts) or None,
+    "exclusive": lambda runner: "true" if runner.exclusive else None,
+    "fallback": lambda runner: runner.fallback.runner if runner.fallback is not None else None,
     "facts": lambda runner: texts(runner.facts),
     "contexts": lambda runner: texts(runner.contexts),
     "values": lambda runner: texts(runner.values),
@@ -288,6 +303,7 @@ def _stated_formula(axes: frozenset[str]) -> Table[StatedFormula]:
         "worker": lambda stated: stated.worker or None,
         "axis": lambda stated: stated.target if stated.target in axes else None,
         "slot": lambda stated: None if stated.target in axes else stated.target,
+        "when": lambda stated: condition(stated.when),
         "formula": lambda stated: expression(stated.formula),
         "expect": lambda stated: _expect(stated.expect),
     }

@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 
 from support.barrel import BARREL
+from support.canal import CANAL
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
+from support.sluice import SLUICE
 from support.spec_records import LOOK_LIKE_YAML, specs
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
@@ -54,7 +56,20 @@ GUARDED = edited(
     ("- {do: load}", "- {do: load, doc: before everything else}"),
     files=_WITH_FORMULAS,
 )
-SMALL: Mapping[str, Files] = {"mini": MINI, "guarded": GUARDED, "barrel": BARREL, "tank": TANK}
+WITH_ANOTHER_FALLBACK = edited(
+    "runners/decode_graph.yaml",
+    ("fallback: eager", "fallback: plain"),
+    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=SLUICE),
+)
+SMALL: Mapping[str, Files] = {
+    "mini": MINI,
+    "guarded": GUARDED,
+    "barrel": BARREL,
+    "tank": TANK,
+    "sluice": SLUICE,
+    "canal": CANAL,
+    "other sluice": WITH_ANOTHER_FALLBACK,
+}
 
 
 @cache

@@ -30,10 +30,12 @@ CODES: Final = (
     ),
     Code(
         "U405",
-        "value beyond the list",
-        "next_in(x, list) has no answer when x exceeds the list's largest element.",
+        "list without a fitting element",
+        "next_in(x, list) has no answer when x exceeds the list's largest element, nor have max, "
+        "min and next_in when a filter may leave nothing of the list.",
         "next_in(requests, capture_requests)   # requests is not bounded by it",
-        "Let eligibility require x <= max(list).",
+        "Let eligibility require x <= max(list); give a list that may be empty a name: validate "
+        "refuses the configurations in which a named list is empty.",
     ),
     Code(
         "U408",

@@ -108,6 +108,13 @@ CODES: Final = (
         "Detach the source, or load in inference mode.",
     ),
     Code(
+        "U720",
+        "batch of another rank refused",
+        "A rank whose batch is refused says so in the exchange of counts, and no rank loads.",
+        "one of two ranks brings 9 requests where 8 are allowed",
+        "See that rank's own error, whose code the message names.",
+    ),
+    Code(
         "U721",
         "generated code of another version",
         "The generated code was made for a runtime that this one is not compatible with.",
@@ -141,5 +148,13 @@ CODES: Final = (
         "In debug mode, ranks of a group were about to enter different collectives.",
         "one rank skips a collective because it is idle",
         "Let all ranks enter the same collectives in the same order.",
+    ),
+    Code(
+        "U735",
+        "loaded batch overwritten",
+        "In debug mode, another runner loaded into storage that both share, before the steps "
+        "that read the first one's batch had ended.",
+        "a step of one runner that executes another runner",
+        "Run one after the other, or put both into a group under 'concurrent'.",
     ),
 )

@@ -106,4 +106,28 @@ CODES: Final = (
         "range: [1, 2, 3]",
         "Write as many items as the message says.",
     ),
+    Code(
+        "U215",
+        "runners without an order",
+        "The runners of one worker and mode are asked one after another whether they take a batch: "
+        "one is first, and each but the last hands on what it refuses.",
+        "two runners with 'modes: [decode]' and no 'fallback'",
+        "Name the runner that is asked later as the 'fallback' of the other.",
+    ),
+    Code(
+        "U216",
+        "batches that no runner takes",
+        "Every batch of a mode has to be taken, so the last runner of a chain has no 'accepts', "
+        "exists wherever the mode occurs, and serves the modes of those before it.",
+        "runner: decode_graph\naccepts: [requests <= 8]   # and no fallback",
+        "Name a 'fallback' that serves the mode, or let the last runner take every batch.",
+    ),
+    Code(
+        "U217",
+        "not exclusive",
+        "An exclusive runner takes a batch by configuration and extents alone, so that its "
+        "fallback needs no room for what it takes; a fact can refuse any batch.",
+        "accepts: [not replaced_embeds]\nexclusive: true",
+        "Leave out 'exclusive', or the fact.",
+    ),
 )
