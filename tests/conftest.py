@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from golden_files import compare_with_golden
 
@@ -32,7 +33,13 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=TIMED_CHECKS,
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+settings.load_profile(PROFILE)
+if PROFILE == "ci" and hasattr(providers, "_get_local_constants"):
+    # Examples also hold constants of the modules that the process has imported so far, which is
+    # another set in each run of several test processes. What passes once must pass again.
+    NO_CONSTANTS = providers.Constants()
+    providers._get_local_constants = lambda: NO_CONSTANTS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

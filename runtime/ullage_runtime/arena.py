@@ -6,7 +6,7 @@ Offsets come from the compiler's plan (`Arena.view`), or slots are placed one af
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -150,24 +150,12 @@ class Arena:
         For slots placed with `view`, call it once after the last.
         """
         if self._canaries:
-            for guard in self._guards():
-                self.storage[guard.start : guard.end].fill_(GUARD_VALUE)
+            set_guards(self.storage, self._guards())
 
     def check_canaries(self) -> None:
         """Find guards that were overwritten. DebugError (U733) names the slots before them."""
-        if not self._canaries:
-            return
-        broken = [
-            f"{guard.name} (byte {guard.start + position})"
-            for guard in self._guards()
-            if (position := _first_difference(self.storage[guard.start : guard.end])) is not None
-        ]
-        if broken:
-            raise DebugError(
-                "U733",
-                f"A guard of the arena on {self.device} was overwritten behind slot "
-                f"{', behind slot '.join(broken)}.",
-            )
+        if self._canaries:
+            check_guards(self.storage, self._guards())
 
     def _require_room(
         self,
@@ -189,14 +177,42 @@ class Arena:
             )
 
     def _guards(self) -> Iterator[Span]:
-        """What lies between, behind and before the slots, named by the slot in front of it."""
-        edges = [Span(0, 0, "0 (start of the arena)"), *sorted(self._spans, key=_start)]
-        edges.append(Span(self.size_bytes, self.size_bytes, ""))
-        covered = edges[0]
-        for before, after in pairwise(edges):
-            covered = max(covered, before, key=_end)
-            if after.start > covered.end:
-                yield Span(covered.end, after.start, covered.name)
+        return guards_between(self._spans, Span(0, self.size_bytes, "0 (start of the arena)"))
+
+
+def guards_between(spans: Iterable[Span], whole: Span) -> Iterator[Span]:
+    """What lies between, behind and before `spans`, named by the one in front of it.
+
+    `whole`: the bytes to look at, under the name of what lies before the first of them.
+    """
+    edges = [Span(whole.start, whole.start, whole.name), *sorted(spans, key=_start)]
+    edges.append(Span(whole.end, whole.end, ""))
+    covered = edges[0]
+    for before, after in pairwise(edges):
+        covered = max(covered, before, key=_end)
+        if after.start > covered.end:
+            yield Span(covered.end, after.start, covered.name)
+
+
+def set_guards(storage: Tensor, guards: Iterable[Span]) -> None:
+    """Write the guard pattern. `storage`: all bytes of an arena."""
+    for guard in guards:
+        storage[guard.start : guard.end].fill_(GUARD_VALUE)
+
+
+def check_guards(storage: Tensor, guards: Iterable[Span]) -> None:
+    """Find guards that were overwritten. DebugError (U733) names the slots before them."""
+    broken = [
+        f"{guard.name} (byte {guard.start + position})"
+        for guard in guards
+        if (position := _first_difference(storage[guard.start : guard.end])) is not None
+    ]
+    if broken:
+        raise DebugError(
+            "U733",
+            f"A guard of the arena on {storage.device} was overwritten behind slot "
+            f"{', behind slot '.join(broken)}.",
+        )
 
 
 def _start(span: Span) -> int:

@@ -1,12 +1,14 @@
 """Checks that a generated `load` makes before it writes anything.
 
-Each has a fast path of a few comparisons; the message is built only when one fails. `mode` is
-the mode's name and `place` the spec line that demands what is checked.
+Each has a fast path of a few comparisons; the message is built only when one fails. Where
+generated code compares by itself, the error to raise is made here. `mode` is the mode's name and
+`place` the spec line that demands what is checked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -43,34 +45,61 @@ def check_extent(
     raise CapacityError(mode, axis, extent, capacity, place=place, binding=binding)
 
 
-def check_range(mode: str, variable: str, value: int, low: int, high: int, *, place: str) -> None:
-    """A live value is in the range its capacities were derived from. BatchError (U712) if not."""
-    if low <= value <= high:
-        return
-    raise BatchError("U712", mode, variable, f"is {value}, outside [{low}, {high}]", place=place)
+def out_of_range(
+    mode: str,
+    variable: str,
+    value: int,
+    low: int,
+    high: int,
+    *,
+    place: str,
+    lower: str = "",
+    upper: str = "",
+    values: Mapping[str, object] = MappingProxyType({}),
+) -> BatchError:
+    """The error (U712) to raise for a live value outside of the range behind the capacities.
+
+    `lower`, `upper`: the ends as the spec writes them, where it does not write a number;
+    `values`: what else they depend on; None is the value of what means nothing at present.
+    """
+    side, text, end = ("lower", lower, low) if value < low else ("upper", upper, high)
+    behind = f"; the {side} end is {text} = {end}{_listed(values)}" if text else ""
+    problem = f"is {value}, outside [{low}, {high}]{behind}"
+    return BatchError("U712", mode, variable, problem, place=place)
+
+
+def broken_relation(
+    mode: str, statement: str, values: Mapping[str, object], *, place: str
+) -> BatchError:
+    """The error (U712) to raise where a relation between live values does not hold.
+
+    `values`: of all that it depends on, as `out_of_range` has them.
+    """
+    return BatchError("U712", mode, statement, f"does not hold{_listed(values)}", place=place)
 
 
 def check_member(
-    mode: str, variable: str, value: int, members: Collection[int], *, place: str
+    mode: str, variable: str, value: int, members: Collection[int], *, place: str, listed: str
 ) -> None:
-    """A varying parameter takes one of its declared values. BatchError (U712) if not."""
+    """A varying parameter is in the list parameter `listed`. BatchError (U712) if not."""
     if value in members:
         return
-    listed = ", ".join(str(member) for member in members)
-    raise BatchError(
-        "U712", mode, variable, f"is {value}, but must be one of {listed}", place=place
-    )
+    problem = f"is {value}, which is not in {listed} = {_spelled(members)}"
+    raise BatchError("U712", mode, variable, problem, place=place)
 
 
-def check_relation(
-    mode: str, holds: bool, statement: str, values: Mapping[str, int], *, place: str
-) -> None:
-    """A relation between live values holds. BatchError (U712) with the values if not."""
-    if holds:
-        return
-    given = ", ".join(f"{name} = {value}" for name, value in values.items())
-    problem = f"does not hold with {given}" if given else "does not hold"
-    raise BatchError("U712", mode, statement, problem, place=place)
+def _listed(values: Mapping[str, object]) -> str:
+    shown = [f"{name} = {_spelled(each)}" for name, each in values.items() if each is not None]
+    return f" with {', '.join(shown)}" if shown else ""
+
+
+def _spelled(value: object) -> str:
+    """A value as specs write it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value)
 
 
 def unknown_mode(mode: str, runner: str, served: Collection[str], *, place: str) -> BatchError:

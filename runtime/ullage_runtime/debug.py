@@ -35,6 +35,11 @@ class DebugOptions:
     rtol: float = 1e-3
     atol: float = 1e-3
 
+    @property
+    def claims(self) -> bool:
+        """Whether loads keep track of who wrote to shared storage last."""
+        return self.poison or self.canaries
+
     @staticmethod
     def of(debug: bool | DebugOptions) -> DebugOptions:
         """False: nothing; True: everything; options: themselves."""

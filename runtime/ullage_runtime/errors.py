@@ -12,6 +12,7 @@ U716   a source has another shape than the batch implies
 U717   the runner does not serve the mode
 U718   a source overlaps static storage that this load overwrites
 U719   a source would record gradients into a static buffer
+U720   another rank refused its batch, so that this one does not load either
 U721   the generated code was made for another runtime
 U731   an output of a padded step differs from the unpadded one
 U732   poison was left where a reader looks
@@ -22,7 +23,7 @@ U734   ranks entered different collectives
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -118,6 +119,23 @@ class BatchError(UllageRuntimeError):
         self.mode, self.subject, self.place = mode, subject, place
         super().__init__(
             code, f"Mode {mode!r}: {subject} {problem} ({place}). Nothing was written."
+        )
+
+
+class PeerError(UllageRuntimeError):
+    """Other ranks refused their batches in an exchange. Raised before anything is written.
+
+    `refused`: the code of each such rank's own error, by rank; `collective`: the exchange.
+    """
+
+    def __init__(self, refused: Mapping[int, str], collective: str) -> None:
+        self.refused, self.collective = dict(refused), collective
+        listed = " and ".join(f"rank {rank} ({code})" for rank, code in refused.items())
+        exchange = f" in {collective}" if collective else ""
+        super().__init__(
+            "U720",
+            f"The batch of {listed} was refused{exchange}, so that no rank of the group loads. "
+            "Nothing was written.",
         )
 
 

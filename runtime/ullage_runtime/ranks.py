@@ -1,26 +1,41 @@
 """What ranks agree on before they load: counts, exchanged in declared order.
 
 Every rank of a group enters every collective, idle ranks with a count of 0. One call is one
-exchange, however many values it carries.
+exchange, however many values it carries. A rank whose batch is refused enters the exchange too,
+with the refusal in place of its counts, so that no other rank waits for it or loads without it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 import torch.distributed as dist
 
-from ullage_runtime.errors import DebugError
+from ullage_runtime.errors import DebugError, PeerError, UllageRuntimeError
 
 Gathered = tuple[tuple[int, ...], ...]
 """One tuple of values per rank, in rank order."""
 
+_gather_into: Callable[[torch.Tensor, torch.Tensor, dist.ProcessGroup | None], object] = getattr(
+    # torch 2.13 has given the function another name, and warns of the one that it had before.
+    dist,
+    "all_gather_single",
+    dist.all_gather_into_tensor,
+)
+
+ACCEPTED = 0
+"""What a rank sends before its values if its batch is legal; otherwise the number of a code."""
+
 
 class Ranks(Protocol):
-    """One group of ranks as one of them sees it. `collective` names the exchange in errors."""
+    """One group of ranks as one of them sees it. `collective` names the exchange in errors.
+
+    An exchange in which another rank refuses its batch raises PeerError (U720) on every rank.
+    """
 
     @property
     def rank(self) -> int: ...
@@ -40,16 +55,33 @@ class Ranks(Protocol):
         """The values of every rank."""
         ...
 
+    def refuse(self, refusal: UllageRuntimeError, values: int, *, collective: str = "") -> None:
+        """Enter the exchange of so many values only to say that this rank's batch is refused."""
+        ...
 
-class _Gathering(ABC):
-    """Reductions on the host, from the one exchange that a subclass provides.
+
+class GatheringRanks(ABC):
+    """Refusals and reductions on the host, from the one exchange that a subclass provides.
 
     Reducing here keeps it to one kind of collective, so that no rank can be in another one.
     """
 
+    rank: int
+    count: int
+
     @abstractmethod
+    def exchange(self, message: tuple[int, ...], collective: str) -> Gathered:
+        """The messages of all ranks, in rank order; they are of one length."""
+
     def gather(self, *values: int, collective: str = "") -> Gathered:
-        """The values of every rank."""
+        rows = self.exchange((ACCEPTED, *values), collective)
+        refused = {rank: f"U{row[0]}" for rank, row in enumerate(rows) if row[0] != ACCEPTED}
+        if refused:
+            raise PeerError(refused, collective)
+        return tuple(row[1:] for row in rows)
+
+    def refuse(self, refusal: UllageRuntimeError, values: int, *, collective: str = "") -> None:
+        self.exchange((int(refusal.code[1:]), *(0,) * values), collective)
 
     def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
         rows = self.gather(*values, collective=collective)
@@ -75,43 +107,61 @@ class SingleRank:
     def gather(self, *values: int, collective: str = "") -> Gathered:
         return (values,)
 
+    def refuse(self, refusal: UllageRuntimeError, values: int, *, collective: str = "") -> None:
+        """Nobody has to be told."""
 
-class RecordedRanks(_Gathering):
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a rank contributes to an exchange when its batch is refused, by the error's code."""
+
+    code: str
+
+
+class RecordedRanks(GatheringRanks):
     """Stands for one rank of a group whose peers' values are known, for tests and replays.
 
-    `rounds`: for each exchange in turn, the values of the other ranks in rank order. `entered`
-    records what this rank contributed: the collective's name and its values.
+    `rounds`: for each exchange in turn, what the other ranks contribute in rank order, values or
+    a Refusal. `entered` records what this rank contributed: the collective's name, and the same.
     """
 
-    def __init__(self, rank: int, rounds: Iterable[Sequence[Sequence[int]]], count: int) -> None:
+    def __init__(
+        self, rank: int, rounds: Iterable[Sequence[Sequence[int] | Refusal]], count: int
+    ) -> None:
         if not 0 <= rank < count:
             raise ValueError(f"Rank {rank} is not one of {count} ranks.")
         self.rank = rank
         self.count = count
-        self.entered: list[tuple[str, tuple[int, ...]]] = []
+        self.entered: list[tuple[str, tuple[int, ...] | Refusal]] = []
         self._rounds = iter(rounds)
 
-    def gather(self, *values: int, collective: str = "") -> Gathered:
+    def exchange(self, message: tuple[int, ...], collective: str) -> Gathered:
         """ValueError if no round is left or the round does not match this exchange."""
-        number = len(self.entered)
+        number, width = len(self.entered), len(message) - 1
         peers = next(self._rounds, None)
         if peers is None:
             raise ValueError(f"Only {number} rounds are recorded, and {collective!r} is one more.")
-        widths = {len(row) for row in peers} | {len(values)}
-        if len(peers) != self.count - 1 or len(widths) != 1:
-            raise ValueError(
-                f"Round {number} does not fit {len(values)} values of {self.count} ranks."
-            )
-        self.entered.append((collective, values))
-        rows = [tuple(row) for row in peers]
-        rows.insert(self.rank, values)
+        widths = {len(row) for row in peers if not isinstance(row, Refusal)}
+        if len(peers) != self.count - 1 or not widths <= {width}:
+            raise ValueError(f"Round {number} does not fit {width} values of {self.count} ranks.")
+        status, *values = message
+        own = tuple(values) if status == ACCEPTED else Refusal(f"U{status}")
+        self.entered.append((collective, own))
+        rows = [_message_of(row, width) for row in peers]
+        rows.insert(self.rank, message)
         return tuple(rows)
 
 
-class DistributedRanks(_Gathering):
+def _message_of(contribution: Sequence[int] | Refusal, width: int) -> tuple[int, ...]:
+    if isinstance(contribution, Refusal):
+        return int(contribution.code[1:]), *(0,) * width
+    return ACCEPTED, *contribution
+
+
+class DistributedRanks(GatheringRanks):
     """A group of torch.distributed: gloo with device cpu, NCCL with this rank's CUDA device.
 
-    Buffers are allocated once per number of values. `check_order` (debug mode, the same on all
+    Buffers are allocated once for each number of values. `check_order` (debug mode, the same on all
     ranks) first exchanges the collective's name, so that ranks that entered different ones get
     DebugError (U734) instead of a hang or each other's numbers.
     """
@@ -130,17 +180,16 @@ class DistributedRanks(_Gathering):
         self._check_order = check_order
         self._exchanges: dict[int, _Exchange] = {}
 
-    def gather(self, *values: int, collective: str = "") -> Gathered:
+    def exchange(self, message: tuple[int, ...], collective: str) -> Gathered:
+        width = len(message)
         if self._check_order:
-            noun = "value" if len(values) == 1 else "values"
-            self._require_same_collective(f"{collective or 'unnamed'} ({len(values)} {noun})")
-        if not values:
-            return ((),) * self.count
-        exchange = self._exchanges.get(len(values))
+            noun = "value" if width == 2 else "values"
+            self._require_same_collective(f"{collective or 'unnamed'} ({width - 1} {noun})")
+        exchange = self._exchanges.get(width)
         if exchange is None:
-            exchange = _Exchange(len(values), self.count, self._device)
-            self._exchanges[len(values)] = exchange
-        return exchange.run(values, self._group)
+            exchange = _Exchange(width, self.count, self._device)
+            self._exchanges[width] = exchange
+        return exchange.run(message, self._group)
 
     def _require_same_collective(self, entered: str) -> None:
         everyone: list[str] = [""] * self.count
@@ -151,7 +200,7 @@ class DistributedRanks(_Gathering):
 
 
 class _Exchange:
-    """Preallocated int64 buffers for one all-gather of `width` values from `count` ranks."""
+    """Preallocated int64 buffers for one all-gather of `width` numbers from `count` ranks."""
 
     def __init__(self, width: int, count: int, device: torch.device) -> None:
         pin = device.type == "cuda"
@@ -167,7 +216,7 @@ class _Exchange:
             self._staged[index] = value
         if self._mine is not self._staged:
             self._mine.copy_(self._staged, non_blocking=True)
-        dist.all_gather_into_tensor(self._all, self._mine, group=group)
+        _gather_into(self._all, self._mine, group)
         flat: list[int] = self._all.tolist()
         width = self._width
         return tuple(tuple(flat[rank * width : (rank + 1) * width]) for rank in range(self._count))

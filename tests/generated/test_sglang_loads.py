@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from support.sglang_engine import decode_batch, two_ranks
 from support.sglang_reference import expected_rows, expected_slot, live_rows, loaded_slots
 from ullage_generated.sglang import (
     Config,
@@ -160,31 +161,9 @@ def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObje
     assert all(map(torch.equal, runner.registry.slots, before))
 
 
-DP = {
-    "enable_dp_attention": True,
-    "tp_size": 2,
-    "attn_dp_size": 2,
-    "max_running_requests": 6,
-    "max_total_tokens_target": 64,
-    "chunked_prefill_size": 16,
-}
-
-
-def decode_batch(requests: int) -> LiveBatch:
-    return LiveBatch(
-        mode=Mode.DECODE,
-        batch_size=requests,
-        input_ids=torch.arange(1, requests + 1),
-        positions=torch.arange(11, requests + 11),
-        req_pool_indices=torch.arange(1, requests + 1),
-        seq_lens=torch.arange(12, requests + 12),
-        out_cache_loc=torch.arange(21, requests + 21),
-    )
-
-
 def dp_runner(tokens: int) -> EagerTargetRunner:
     ranks = Alone(2, tokens, tokens)
-    return EagerTargetRunner(Config.of(**DP), ranks, device="cpu", debug=True)
+    return EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=True)
 
 
 def test_a_rank_is_padded_to_the_largest_count_of_all_ranks() -> None:
@@ -262,7 +241,29 @@ def test_what_does_not_fit_is_refused_before_any_write() -> None:
 def test_a_live_value_outside_its_range_is_refused_before_any_write() -> None:
     runner = dp_runner(tokens=3)
     message = assert_untouched(runner, decode_batch(7), BatchError)
-    assert message.startswith("U712: Mode 'decode': requests is 7, outside [1, 6]")
+    assert message == (
+        "U712: Mode 'decode': requests is 7, outside [1, 6]; the upper end is "
+        "max_running_requests = 6 (specs/sglang/modes/decode.yaml:7). Nothing was written."
+    )
+
+
+def test_a_bound_that_follows_from_others_shows_the_parameters_behind_it() -> None:
+    runner = dp_runner(tokens=3)
+    too_long = LiveBatch(mode=Mode.EXTEND, batch_size=2, input_ids=torch.ones(17))
+    assert (
+        "tokens is 17, outside [1, 16]; the upper end is prefill_limit = 16 with "
+        "max_total_tokens_target = 64, chunked_prefill_size = 16, max_prefill_tokens = 16384, "
+        "enable_dynamic_chunking = false, pp_size = 1 (specs/sglang/modes/extend.yaml:8)"
+    ) in assert_untouched(runner, too_long, BatchError)
+
+
+def test_a_relation_that_does_not_hold_shows_what_it_relates() -> None:
+    runner = dp_runner(tokens=3)
+    too_short = LiveBatch(mode=Mode.EXTEND, batch_size=4, input_ids=torch.ones(3))
+    assert (
+        "requests * token_per_request <= tokens does not hold with requests = 4, "
+        "token_per_request = 1, tokens = 3 (specs/sglang/modes/extend.yaml:10)"
+    ) in assert_untouched(runner, too_short, BatchError)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import timedelta
 
-import torch
 import torch.distributed as dist
 
-from ullage_runtime.errors import DebugError
+from support.rank_processes import join_group
+from ullage_runtime.errors import BatchError, DebugError, PeerError
 from ullage_runtime.ranks import DistributedRanks, Ranks
 
 COUNTS = (5, 0)
@@ -42,25 +41,34 @@ def enter_different_collectives(rank: int, device: str) -> str:
     return "no error"
 
 
+def refuse_once(rank: int, device: str, check_order: bool) -> list[object]:
+    """The second rank refuses its batch; then both go on."""
+    ranks: Ranks = DistributedRanks(None, device, check_order=check_order)
+    seen: list[object] = []
+    try:
+        if rank == 1:
+            refusal = BatchError("U712", "decode", "requests", "is 9", place="decode.yaml:7")
+            ranks.refuse(refusal, 2, collective="mlp_sync")
+        else:
+            ranks.max_of(3, 4, collective="mlp_sync")
+        seen.append("no error")
+    except PeerError as error:
+        seen.append(str(error))
+    return [*seen, ranks.max_of(COUNTS[rank], 7, collective="mlp_sync")]
+
+
 def play(scenario: str, rank: int, device: str) -> object:
     if scenario == "different_collectives":
         return enter_different_collectives(rank, device)
-    return exchange(rank, device, check_order=scenario == "exchange_in_debug_mode")
+    in_debug_mode = scenario.endswith("_in_debug_mode")
+    if scenario.startswith("refusal"):
+        return refuse_once(rank, device, in_debug_mode)
+    return exchange(rank, device, in_debug_mode)
 
 
 def main() -> None:
     scenario, backend, rank, rendezvous = sys.argv[1:]
-    torch.set_num_threads(1)
-    device = "cpu" if backend == "gloo" else f"cuda:{rank}"
-    if backend != "gloo":
-        torch.cuda.set_device(int(rank))
-    dist.init_process_group(
-        backend,
-        init_method=f"file://{rendezvous}",
-        rank=int(rank),
-        world_size=len(COUNTS),
-        timeout=timedelta(seconds=60),
-    )
+    device = join_group(backend, int(rank), rendezvous)
     result = play(scenario, int(rank), device)
     dist.destroy_process_group()
     print(json.dumps(result))

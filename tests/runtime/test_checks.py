@@ -72,32 +72,54 @@ def test_a_capacity_error_names_everything_and_says_that_nothing_was_written() -
     assert (error.binding, error.place) == ("align_up(R, 8)", PLACE)
 
 
-@pytest.mark.parametrize("value", [0, 65])
-def test_a_live_value_outside_its_range_is_refused(value: int) -> None:
-    checks.check_range("decode", "requests", 1, 1, 64, place=PLACE)
-    checks.check_range("decode", "requests", 64, 1, 64, place=PLACE)
-    message = refused(
-        "U712", lambda: checks.check_range("decode", "requests", value, 1, 64, place=PLACE)
+def raising(error: BatchError) -> Callable[[], object]:
+    def check() -> None:
+        raise error
+
+    return check
+
+
+def test_a_live_value_outside_of_numbers_shows_them_only() -> None:
+    error = checks.out_of_range("decode", "requests", 65, 1, 64, place=PLACE)
+    assert f"requests is 65, outside [1, 64] ({PLACE})" in refused("U712", raising(error))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (2, "requests is 2, outside [3, 8]; the lower end is least = 3 with drafting = true"),
+        (9, "requests is 9, outside [3, 8]; the upper end is most - 1 = 8 with drafting = true"),
+    ],
+)
+def test_a_live_value_outside_its_range_shows_the_end_that_it_is_beyond(
+    value: int, expected: str
+) -> None:
+    values = {"drafting": True, "depth": None, "buckets": (4, 8), "algorithm": "eagle"}
+    error = checks.out_of_range(
+        *("decode", "requests", value, 3, 8),
+        place=PLACE,
+        lower="least",
+        upper="most - 1",
+        values=values,
     )
-    assert f"requests is {value}, outside [1, 64]" in message
+    message = refused("U712", raising(error))
+    assert f"{expected}, buckets = [4, 8], algorithm = eagle ({PLACE})" in message
 
 
 def test_an_adaptive_value_must_be_a_declared_member() -> None:
-    checks.check_member("decode", "draft_tokens", 4, (2, 4), place=PLACE)
-    message = refused(
-        "U712", lambda: checks.check_member("decode", "draft_tokens", 3, (2, 4), place=PLACE)
-    )
-    assert "draft_tokens is 3, but must be one of 2, 4" in message
+    def check(value: int) -> None:
+        members = (2, 4)
+        checks.check_member("decode", "depth", value, members, place=PLACE, listed="depths")
+
+    check(4)
+    assert "depth is 3, which is not in depths = [2, 4]" in refused("U712", lambda: check(3))
 
 
 def test_a_broken_relation_shows_its_values() -> None:
     values = {"requests": 9, "tokens": 4}
-    checks.check_relation("decode", True, "requests <= tokens", values, place=PLACE)
-    message = refused(
-        "U712",
-        lambda: checks.check_relation("decode", False, "requests <= tokens", values, place=PLACE),
-    )
-    assert "requests <= tokens does not hold with requests = 9, tokens = 4" in message
+    error = checks.broken_relation("decode", "requests <= tokens", values, place=PLACE)
+    message = refused("U712", raising(error))
+    assert f"requests <= tokens does not hold with requests = 9, tokens = 4 ({PLACE})" in message
 
 
 def test_an_unknown_mode_lists_the_served_ones() -> None:

@@ -37,9 +37,15 @@ def differences(found: Derived, at_most: int | None = None, seed: int = 0) -> li
         difference
         for runner in found.problem.runners
         for configuration in every
-        if runner.worker in configuration.of_worker
+        if _exists(runner, configuration)
         for difference in _of_runner(found, runner, configuration)
     ]
+
+
+def _exists(runner: RunnerProblem, configuration: Configuration) -> bool:
+    if runner.worker not in configuration.of_worker:
+        return False
+    return evaluate_boolean(runner.guard, configuration.expanded)
 
 
 def _of_runner(
@@ -120,7 +126,7 @@ def _worker_of(found: Derived, capacity: Capacity) -> RunnerProblem:
 def _can_occur(
     found: Derived, capacity: Capacity, condition: Expr, configuration: Configuration
 ) -> bool:
-    if _worker_of(found, capacity).worker not in configuration.of_worker:
+    if not _exists(_worker_of(found, capacity), configuration):
         return False
     return evaluate_boolean(condition, configuration.expanded)
 

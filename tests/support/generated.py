@@ -12,7 +12,10 @@ from pathlib import Path
 from types import ModuleType
 
 from support.barrel import BARREL
+from support.canal import CANAL
+from support.cask import CASK
 from support.names import NAMES
+from support.sluice import SLUICE, WEIR
 from support.tank import TANK
 from ullage.analysis import Analysis, analyse
 from ullage.emit.package import emit
@@ -50,7 +53,15 @@ def write_package(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-ENGINES: Mapping[str, Mapping[str, str]] = {"barrel": BARREL, "names": NAMES, "tank": TANK}
+ENGINES: Mapping[str, Mapping[str, str]] = {
+    "barrel": BARREL,
+    "canal": CANAL,
+    "cask": CASK,
+    "names": NAMES,
+    "sluice": SLUICE,
+    "tank": TANK,
+    "weir": WEIR,
+}
 """Small engines that have little in common with each other, and nothing with SGLang."""
 
 

@@ -8,8 +8,33 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import Tensor
 
-from ullage_generated.sglang import EagerTargetBatch, LiveBatch
+from ullage_generated.sglang import Config, EagerTargetBatch, LiveBatch, Mode
 from ullage_runtime.ranks import SingleRank
+
+
+def two_ranks() -> Config:
+    """A small configuration of two ranks that agree on counts."""
+    return Config.of(
+        enable_dp_attention=True,
+        tp_size=2,
+        attn_dp_size=2,
+        max_running_requests=6,
+        max_total_tokens_target=64,
+        chunked_prefill_size=16,
+    )
+
+
+def decode_batch(requests: int) -> LiveBatch:
+    """A decode batch in which every source has other values."""
+    return LiveBatch(
+        mode=Mode.DECODE,
+        batch_size=requests,
+        input_ids=torch.arange(1, requests + 1),
+        positions=torch.arange(11, requests + 11),
+        req_pool_indices=torch.arange(1, requests + 1),
+        seq_lens=torch.arange(12, requests + 12),
+        out_cache_loc=torch.arange(21, requests + 21),
+    )
 
 
 class Recorder:

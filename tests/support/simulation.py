@@ -21,6 +21,7 @@ from ullage.expr.evaluate import (
 )
 from ullage.expr.tree import Expr, Name, Over, walk
 from ullage.expr.tree import transform as rewritten
+from ullage.spec.chains import chain
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
 
@@ -293,7 +294,51 @@ class Simulation:
             key = tuple(padded.axes.items())
             if key not in seen:
                 seen.add(key)
-                yield self._extents(runner, padded)
+                if self._gets(runner, padded):
+                    yield self._extents(runner, self._through(runner.pipeline, padded))
+
+    def _gets(self, runner: Runner, offered: Rank) -> bool:
+        """Whether the runner may be the one that takes a batch after the pipeline of its mode."""
+        worker = self.resolved.spec.workers[int(self.values["worker"])].name  # type: ignore[arg-type]  # no list
+        for each in chain(self.resolved.spec.runners, worker, offered.batch.mode.name):
+            takes = self._takes(each, offered)
+            if each.name == runner.name:
+                return takes
+            if takes and each.exclusive:
+                return False
+        return False
+
+    def _takes(self, runner: Runner, offered: Rank) -> bool:
+        """Whether the runner exists, and takes the batch for some answers of the engine."""
+        if not evaluate_boolean(runner.when, with_upper(self.resolved, self.values)):
+            return False
+        start = self._start(offered.batch)
+        entries = itertools.takewhile(
+            lambda entry: self._transform(entry).in_batch, offered.batch.mode.pipeline
+        )
+        brought = self._through(tuple(entries), start).axes
+        known = {f"live_{axis}": extent for axis, extent in brought.items()} | dict(offered.axes)
+        environment = self._seen(offered.batch)
+        facts = [fact.name for fact in runner.facts]
+        return any(
+            all(
+                self._meets(each, offered.batch, replace(environment, values=values))
+                for each in runner.accepts
+            )
+            for answers in itertools.product((False, True), repeat=len(facts))
+            for values in (
+                {**environment.values, **known, **dict(zip(facts, answers, strict=True))},
+            )
+        )
+
+    def _meets(self, condition: Expr, batch: Batch, environment: Environment) -> bool:
+        return bool(self.over_requests(condition, environment, batch))
+
+    def _through(self, entries: tuple[PipelineEntry, ...], rank: Rank) -> Rank:
+        """The rank after some transforms that it runs alone."""
+        alone = replace(rank.batch, mode=replace(rank.batch.mode, pipeline=entries))
+        done = self.padded([Rank(alone, rank.axes)])[0]
+        return replace(done, batch=rank.batch)
 
     def _start(self, batch: Batch) -> Rank:
         environment = self._seen(batch)

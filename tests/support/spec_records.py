@@ -26,9 +26,11 @@ from ullage.spec.model import (
     Axis,
     Carried,
     Collective,
+    Concurrent,
     Constraint,
     Definition,
     Dtype,
+    Fallback,
     LiveVariable,
     Mode,
     NamedText,
@@ -280,9 +282,14 @@ def runners(draw: st.DrawFn) -> Runner:
     slack = st.dictionaries(names(), texts(), max_size=2)
     return Runner(
         name=draw(names()),
+        when=draw(conditions()),
         workers=draw(distinct()),
         modes=draw(distinct()),
         slots=draw(distinct()),
+        pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
+        accepts=draw(several(relations())),
+        exclusive=draw(st.booleans()),
+        fallback=draw(st.none() | st.builds(Fallback, names(), _place)),
         facts=draw(named_texts()),
         contexts=draw(named_texts()),
         values=draw(named_texts()),
@@ -303,9 +310,10 @@ def audits(draw: st.DrawFn, served: tuple[Runner, ...], targets: tuple[str, ...]
         verdicts = st.dictionaries(
             st.one_of(names(), st.just(OTHERWISE)), st.sampled_from(VERDICTS), max_size=2
         )
-        expect = tuple(draw(verdicts).items())
-        for worker in runner.workers[draw(st.integers(0, 1)) :]:
-            found.append(StatedFormula(runner.name, worker, target, formula, expect, BUILT_IN))
+        expect, when = tuple(draw(verdicts).items()), draw(conditions())
+        stated = StatedFormula(runner.name, "", target, formula, expect, BUILT_IN, when)
+        workers = runner.workers[draw(st.integers(0, 1)) :]
+        found.extend(replace(stated, worker=worker) for worker in workers)
     return Audit(draw(names()), draw(texts()), draw(pairs()), tuple(found), draw(texts()), BUILT_IN)
 
 
@@ -350,8 +358,10 @@ def _of_one_section() -> tuple[st.SearchStrategy[Spec], ...]:
     unit = st.none() | units()
     definition = st.builds(Definition, names(), anything(), unit, conditions(), texts(), _place)
     carried = st.builds(Carried, names(), fields(), texts(), _place)
+    group = st.builds(Concurrent, distinct(2), conditions(), texts(), _place)
     return (
         named(parameters()).map(lambda found: replace(_EMPTY, parameters=found)),
+        several(group).map(lambda found: replace(_EMPTY, concurrent=found)),
         several(constraint).map(lambda found: replace(_EMPTY, constraints=found)),
         named(definition).map(lambda found: replace(_EMPTY, definitions=found)),
         named(slots()).map(lambda found: replace(_EMPTY, slots=found)),

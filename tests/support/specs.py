@@ -172,6 +172,7 @@ formulas:
     axis: tokens
     formula: wide
     expect: {idle: wastes, else: proved}
+    when: sync
 """
 
 MINI: Files = {

@@ -117,6 +117,20 @@ def size(
 
 
 @app.command()
+def plan(
+    specs: Specs,
+    config: Annotated[Path, typer.Option("--config", help=CONFIG_HELP)],
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Show where the buffers of one configuration lie, what shares storage, and what it saves."""
+    from ullage.commands import plan as command
+
+    chosen = _format(output, as_json)
+    _finish(lambda: command.run(specs, config, chosen), chosen)
+
+
+@app.command()
 def audit(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -> None:
     """Compare the engine's own formulas with the capacities, mode by mode."""
     from ullage.commands import audit as command

@@ -17,9 +17,13 @@ from ullage.commands.settings import Settings, read_settings, shown
 from ullage.commands.tails import TailRule, tail_rules
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.expr.spell import spell
+from ullage.plan.arenas import arenas_for
 from ullage.plan.bytes import PlacedSlot, bytes_by_device, layout_for
 from ullage.plan.model import PlannedRunner, PlannedSlot
 from ullage.spec.model import DeviceRole
+
+Bytes = Mapping[DeviceRole, int]
+"""How many bytes, by device."""
 
 
 def run(specs: Path, configuration: Path, output: Format) -> Exit:
@@ -28,10 +32,12 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
     bill = bill_of(analysis, settings)
+    arenas = arenas_for(analysis.plan, settings.values)
+    planned = {arena.device: arena.bytes for arena in arenas}
     if output is Format.JSON:
-        write_json(document(settings, bill))
+        write_json(document(settings, bill, planned))
     else:
-        show(settings, bill, Page(result_console()))
+        show(settings, bill, planned, Page(result_console()))
         write_diagnostics(analysis.warnings, analysis.sources.texts, output)
     return Exit.OK
 
@@ -52,7 +58,7 @@ class SizedRunner:
     runner: PlannedRunner
     capacities: tuple[SizedCapacity, ...]
     slots: tuple[tuple[PlannedSlot, PlacedSlot], ...]
-    bytes: Mapping[DeviceRole, int]
+    bytes: Bytes
 
     def binding(self, slot: PlannedSlot) -> tuple[str, ...]:
         targets = {dimension.target for dimension in slot.dimensions}
@@ -83,8 +89,8 @@ def _sized(analysis: Analysis, settings: Settings, runner: PlannedRunner) -> Siz
     return SizedRunner(runner, capacities, pairs, bytes_by_device(placed))
 
 
-def show(settings: Settings, bill: tuple[SizedRunner, ...], page: Page) -> None:
-    """A table for each runner, then what all of them take."""
+def show(settings: Settings, bill: tuple[SizedRunner, ...], planned: Bytes, page: Page) -> None:
+    """A table for each runner, then what all of them take, alone and as planned."""
     for runner in bill:
         page.sides([(runner.runner.name, "bold")], runner.runner.place.short)
         for capacity in runner.capacities:
@@ -95,7 +101,8 @@ def show(settings: Settings, bill: tuple[SizedRunner, ...], page: Page) -> None:
         page.line()
         page.line(_in_words(runner.bytes), indent=2)
         page.line()
-    page.line(("all runners: " + _in_words(total_of(bill)), "bold"))
+    page.line("each runner alone: " + _in_words(total_of(bill)))
+    page.line(("all runners as planned: " + _in_words(planned), "bold"))
 
 
 def _table(settings: Settings, runner: SizedRunner) -> Table:
@@ -136,7 +143,7 @@ def _fill(rule: TailRule, settings: Settings) -> str:
     return spell(rule.fill) if value is None else shown(value)
 
 
-def total_of(bill: tuple[SizedRunner, ...]) -> Mapping[DeviceRole, int]:
+def total_of(bill: tuple[SizedRunner, ...]) -> Bytes:
     """The bytes of all runners by device."""
     total: Counter[DeviceRole] = Counter()
     for runner in bill:
@@ -144,18 +151,19 @@ def total_of(bill: tuple[SizedRunner, ...]) -> Mapping[DeviceRole, int]:
     return total
 
 
-def _in_words(sizes: Mapping[DeviceRole, int]) -> str:
+def _in_words(sizes: Bytes) -> str:
     parts = [f"{size:,} bytes on the {device} device" for device, size in sizes.items()]
     return ", ".join(parts) or "nothing"
 
 
-def document(settings: Settings, bill: tuple[SizedRunner, ...]) -> Json:
-    """What `--json` writes."""
+def document(settings: Settings, bill: tuple[SizedRunner, ...], planned: Bytes) -> Json:
+    """What `--json` writes; `bytes` are those of all runners, if each were alone."""
     return {
         "engine": settings.resolved.spec.engine,
         "configuration": settings.parameters(),
         "runners": [_record(runner, settings) for runner in bill],
         "bytes": _by_name(total_of(bill)),
+        "planned_bytes": _by_name(planned),
     }
 
 
@@ -185,5 +193,5 @@ def _record(runner: SizedRunner, settings: Settings) -> Json:
     }
 
 
-def _by_name(sizes: Mapping[DeviceRole, int]) -> dict[str, int]:
+def _by_name(sizes: Bytes) -> dict[str, int]:
     return {str(device): size for device, size in sizes.items()}

@@ -35,12 +35,13 @@ class CapacityView:
 
 @dataclass(frozen=True, slots=True)
 class CapacitiesView:
-    """The capacities of one runner; `guard` is the opposite of when its worker exists."""
+    """The capacities of one runner; `absent` says when its `owner`, worker or runner, is not."""
 
     place: str
     name: str
     doc: str
     absent: str
+    owner: str
     refusal: str
     capacities: tuple[CapacityView, ...]
 
@@ -67,11 +68,12 @@ class CapacitiesEmitter:
     def _runner(self, runner: RunnerModel) -> CapacitiesView:
         guard = runner.planned.guard
         worker = next(w for w in self.engine.spec.workers if w.name == runner.planned.worker)
+        has_own = runner.runner.when != TRUE
         parts = (
-            literal(f"worker {worker.name}"),
+            literal(f"the {runner.title}" if has_own else f"worker {worker.name}"),
             "None",
             literal(f"it exists only where {shortened(guard)}"),
-            literal(worker.place.short),
+            literal(runner.planned.place.short if has_own else worker.place.short),
         )
         return CapacitiesView(
             comment(runner.planned.place.short),
@@ -83,6 +85,7 @@ class CapacitiesEmitter:
                 )
             ),
             "" if guard == TRUE else self._source.of(negated(guard)),
+            "runner" if has_own else "worker",
             f'"U702", {", ".join(parts)}',
             tuple(self._capacity(runner, each) for each in runner.problem.targets),
         )

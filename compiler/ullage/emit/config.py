@@ -20,6 +20,8 @@ from ullage.expr.tree import (
     Enumerant,
     Expr,
     Integer,
+    ListOf,
+    Name,
     free_names,
     walk,
 )
@@ -237,6 +239,9 @@ class ConfigEmitter:
     def _checks(self) -> Iterator[CheckView]:
         for variable in self._in_order():
             yield self._check_parameter(variable)
+        for definition in self.domain.definitions:
+            if definition.kind == "list":
+                yield self._check_elements(definition)
         for constraint in self.domain.constraints:
             if constraint.that != TRUE:
                 yield self._check_relation(constraint)
@@ -305,14 +310,30 @@ class ConfigEmitter:
         parameters = self._parameters(constraint.that)
         holds = self.settings.source("self").of(constraint.that)
         is_total = self._is_total(self._over_parameters(constraint.that))
-        values = ", ".join(
-            f"{literal(each)}: self.{self.settings.of(each).attribute}" for each in parameters
-        )
+        values = self._values(parameters)
         statement = literal(shortened(constraint.that))
         reason, place = literal(constraint.reason), literal(constraint.place.short)
         call = f"problems.constraint({holds}, {statement}, {reason}, {{{values}}}, {place})"
         whole = call if is_total else f"problems.attempt(lambda: {call})"
         return CheckView(self._passed(parameters), "", whole, "")
+
+    def _values(self, parameters: tuple[str, ...]) -> str:
+        return ", ".join(
+            f"{literal(each)}: self.{self.settings.of(each).attribute}" for each in parameters
+        )
+
+    def _check_elements(self, definition: Definition) -> CheckView:
+        """Proofs take for granted that a list with a name is not empty."""
+        parameters = self._parameters(definition.value, definition.guard)
+        values = self._values(parameters)
+        attribute = f"self.{self.settings.of(definition.name).attribute}"
+        statement = literal(f"{definition.name} has an element")
+        reason = literal(f"it is {shortened(definition.value)}")
+        call = (
+            f"problems.constraint({attribute} != (), {statement}, {reason}, {{{values}}}, "
+            f"{literal(definition.place.short)})"
+        )
+        return CheckView(self._passed(parameters), "", f"problems.attempt(lambda: {call})", "")
 
     def _is_total(self, expr: Expr) -> bool:
         """Whether ranges alone make sure that the expression has a value."""
@@ -324,6 +345,8 @@ class ConfigEmitter:
                     if low is None or low < 1:
                         return False
                 case Call("next_in", _):
+                    return False
+                case Call("max" | "min", (source,)) if not isinstance(source, Name | ListOf):
                     return False
                 case _:
                     pass

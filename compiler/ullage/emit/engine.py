@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ullage.emit.accepting import asked_facts
 from ullage.emit.execution import Execution, Use
 from ullage.emit.model import EngineModel, RunnerModel
 from ullage.emit.modules import Module, render
@@ -85,7 +86,9 @@ class EngineEmitter:
 
     def module(self) -> Module:
         """The module `engine`."""
-        runners = [self._protocol(each) for each in self.engine.runners]
+        runners = [
+            view for each in self.engine.runners for view in (*_facts(each), self._protocol(each))
+        ]
         variables: dict[str, TypeVariable] = {}
         for runner in self.engine.runners:
             for variable in ValueTypes(Execution(runner)).declared:
@@ -133,6 +136,25 @@ class EngineEmitter:
             yield _step(runner, use, types)
         if runner.runner.warm_up is not None and runner.runner.warm_up.step not in execution.uses():
             yield _warm_up(runner)
+
+
+def _facts(runner: RunnerModel) -> Iterator[ProtocolView]:
+    """What the runner asks before it takes a batch, if anything."""
+    asked = asked_facts(runner)
+    if asked:
+        doc = docstring((sentence(f"What the {runner.title} asks before it takes a batch"),))
+        methods = tuple(
+            MethodView(
+                comment(fact.place.short, 4),
+                fact.name,
+                "self, batch: LiveBatch, /",
+                "bool",
+                docstring((sentence(f"Whether {fact.doc}"),), indent=8),
+            )
+            for fact in asked
+        )
+        place = comment(runner.planned.place.short)
+        yield ProtocolView(place, runner.classes.facts, "Protocol", doc, methods)
 
 
 def batch_types(runner: RunnerModel, use: Use) -> str:

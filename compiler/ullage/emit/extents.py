@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ullage.emit.accepting import Accepting, has_choice
 from ullage.emit.model import RunnerModel
 from ullage.emit.padding import (
     FunctionView,
-    Scope,
+    exchanges_of_padding,
+    fit_function,
     live_function,
     pad_function,
     summing_source,
 )
+from ullage.emit.refusals import refusing
+from ullage.emit.refused_values import bound_text, values_behind
 from ullage.emit.registry import follows_rows
-from ullage.emit.source import shortened
+from ullage.emit.scope import Scope
+from ullage.emit.source import negated, shortened
 from ullage.emit.text import comment, literal
 from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, Name, free_names
 from ullage.plan.model import Dimension, PlannedSlot
 from ullage.spec.model import LiveVariable
@@ -57,12 +63,8 @@ class ExtentsWriter:
     scope: Scope
 
     def lines(self) -> Iterator[str]:
-        mode = self.scope.mode
-        yield from self._serving()
-        for variable in mode.live:
-            yield from self._variable(variable)
-        for relation in mode.where:
-            yield from self._relation(relation)
+        pads = "pad is True" if self._has_choice else "pad"
+        yield from self._told(tuple(self._checks()), pads)
         yield from self._rows()
         yield from self._capacities()
         yield from self._own()
@@ -70,6 +72,65 @@ class ExtentsWriter:
             f", {each.name}={each.name}, {each.live}={each.live}" for each in self._loaded_own()
         )
         yield f"return {extents_class(self.scope.runner)}(rows, padded_rows{extra})"
+
+    def offered(self, module: str) -> Iterator[str]:
+        """The rows of a legal batch before and after the pipeline of its mode, for any runner."""
+        yield from self._told(tuple(self._legal()), "")
+        yield f"rows = {module}.{_called(live_function(self.scope))}"
+        yield f"padded_rows = {module}.{_called(pad_function(self.scope))}"
+
+    def seen(self, names: frozenset[str]) -> Iterator[str]:
+        """Some live variables of a batch that is known to be legal."""
+        for variable in self.scope.mode.live:
+            if variable.name in names:
+                local = self.scope.local(variable.name)
+                values = f"values_of({self._fields(variable)})"
+                yield f"{local} = {values if variable.per else self._seen(variable)}"
+
+    @property
+    def _has_choice(self) -> bool:
+        """Whether the batch may come with the rows by which a runner was chosen."""
+        runner = self.scope.runner
+        return has_choice(runner.engine, runner.planned.worker)
+
+    def _checks(self) -> Iterator[str]:
+        """What this rank alone can tell, before it exchanges anything with others."""
+        yield from self._legal()
+        for each in self._loaded_own():
+            yield from self._seen_own(each)
+
+    def _legal(self) -> Iterator[str]:
+        """Whether the batch is one of its mode."""
+        mode = self.scope.mode
+        yield from self._serving()
+        for variable in mode.live:
+            yield from self._variable(variable)
+        for relation in mode.where:
+            yield from self._relation(relation)
+
+    def _told(self, checks: tuple[str, ...], pads: str) -> Iterator[str]:
+        """The checks; if one fails, the ranks that wait in an exchange hear of it.
+
+        `pads`: the condition that this rank takes part in exchanges, empty where it always does.
+        """
+        exchanges = exchanges_of_padding(self.scope)
+        if not (checks and exchanges):
+            yield from checks
+            return
+        yield "try:"
+        yield from (f"    {line}" for line in checks)
+        yield "except UllageRuntimeError as refusal:"
+        told = tuple(refusing(self.scope.runner, exchanges, owner="self."))
+        match told:
+            case _ if not pads:
+                yield from (f"    {line}" for line in told)
+            case (condition, call) if condition.startswith("if "):
+                yield f"    if {pads} and {_bracketed(condition[3:-1])}:"
+                yield f"    {call}"
+            case _:
+                yield f"    if {pads}:"
+                yield from (f"        {line}" for line in told)
+        yield "    raise"
 
     def _serving(self) -> Iterator[str]:
         engine = self.scope.runner.engine
@@ -101,7 +162,7 @@ class ExtentsWriter:
         value = f"present({local})" if guarded else local
         call = (
             f"check_member({self._mode}, {literal(parameter.name)}, {value}, {members}, "
-            f"place={literal(parameter.place.short)})"
+            f"place={literal(parameter.place.short)}, listed={literal(parameter.varies)})"
         )
         if conditions:
             yield f"if {' and '.join(f'({each})' for each in conditions)}:"
@@ -119,21 +180,36 @@ class ExtentsWriter:
         local = self.scope.local(variable.name)
         place = literal(variable.place.short)
         low, high = self._end(variable.range.low), self._end(variable.range.high)
-        subject = literal(variable.name)
         yield comment(variable.place.short, 8)
         if variable.per is None:
             yield f"{local} = {self._seen(variable)}"
-            yield f"check_range({self._mode}, {subject}, {local}, {low}, {high}, place={place})"
+            yield f"if not {low} <= {local} <= {high}:"
+            yield f"    raise {self._refused(variable, local, low, high)}"
             return
         yield f"{local}: list[int] = values_of({self._fields(variable)})"
         count = self.scope.local(variable.per)
+        yield f"if len({local}) != {count}:"
         yield (
-            f"check_range({self._mode}, {literal(f'number of {variable.name}')}, len({local}), "
-            f"{count}, {count}, place={place})"
+            f"    raise out_of_range({self._mode}, {literal(f'number of {variable.name}')}, "
+            f"len({local}), {count}, {count}, place={place}, lower={literal(variable.per)}, "
+            f"upper={literal(variable.per)})"
         )
         yield f"for value in (min({local}, default=None), max({local}, default=None)):"
-        yield "    if value is not None:"
-        yield f"        check_range({self._mode}, {subject}, value, {low}, {high}, place={place})"
+        yield f"    if value is not None and not {low} <= value <= {high}:"
+        yield f"        raise {self._refused(variable, 'value', low, high)}"
+
+    def _refused(self, variable: LiveVariable, value: str, low: str, high: str) -> str:
+        """The error for a value outside of its range."""
+        ends = {"lower": variable.range.low, "upper": variable.range.high}
+        texts = {side: bound_text(self.scope, end) for side, end in ends.items()}
+        written = [ends[side] for side, text in texts.items() if text]
+        shown = [f"{side}={literal(text)}" for side, text in texts.items() if text]
+        values = values_behind(self.scope, *written)
+        shown += [] if values == "{}" else [f"values={values}"]
+        return (
+            f"out_of_range({self._mode}, {literal(variable.name)}, {value}, {low}, {high}, "
+            f"place={literal(variable.place.short)}{''.join(f', {each}' for each in shown)})"
+        )
 
     def _end(self, end: Expr) -> str:
         return summing_source(self.scope).of(self.scope.runner.of_batch(end))
@@ -167,24 +243,28 @@ class ExtentsWriter:
         used = free_names(relation) & live
         if not used <= self.scope.visible:
             return
-        source = summing_source(self.scope)
-        rewritten = self.scope.runner.of_batch(relation)
-        per = {variable.name for variable in self.scope.mode.live if variable.per}
-        values = ", ".join(
-            f"{literal(name)}: "
-            + (f"sum({self.scope.local(name)})" if name in per else self.scope.local(name))
-            for name in sorted(used)
-        )
+        broken = negated(fold(self.scope.runner.of_batch(relation)))
         yield comment(relation.place.short, 8)
+        yield f"if {summing_source(self.scope).of(broken)}:"
         yield (
-            f"check_relation({self._mode}, {source.of(rewritten)}, "
-            f"{literal(shortened(rewritten))}, {{{values}}}, "
-            f"place={literal(relation.place.short)})"
+            f"    raise broken_relation({self._mode}, {literal(spell(relation))}, "
+            f"{values_behind(self.scope, relation)}, place={literal(relation.place.short)})"
         )
 
     def _rows(self) -> Iterator[str]:
         yield f"rows = {_called(live_function(self.scope))}"
-        yield f"padded_rows = {_called(pad_function(self.scope))} if pad else rows"
+        chosen = "pad if isinstance(pad, Rows) else " if self._has_choice else ""
+        yield f"padded_rows = {chosen}{_called(pad_function(self.scope))} if pad else rows"
+        yield from self._fitted()
+
+    def _fitted(self) -> Iterator[str]:
+        """The rows that the runner makes of those that it accepts."""
+        runner = self.scope.runner.runner
+        yield from Accepting(self.scope, "rows", "padded_rows").checks()
+        if runner.pipeline:
+            yield "if pad:"
+            fitted = _called(fit_function(self.scope), rows="padded_rows")
+            yield f"    padded_rows = {fitted}"
 
     def _capacities(self) -> Iterator[str]:
         for axis in self.scope.runner.engine.axes:
@@ -209,35 +289,52 @@ class ExtentsWriter:
             if self.scope.mode.name in each.slot.tails:
                 yield each
 
+    def _is_computed(self, own: OwnExtent) -> bool:
+        """Whether an extent follows from what load sees; otherwise its source brings it."""
+        live = {variable.name for variable in self.scope.mode.live}
+        names = free_names(self.scope.runner.unfold(own.dimension.extent))
+        return names & live <= self.scope.visible
+
+    def _seen_own(self, own: OwnExtent) -> Iterator[str]:
+        """An extent that is that of the source."""
+        if self._is_computed(own) or own.slot.source is None:
+            return
+        field = self.scope.runner.engine.live_field(own.slot.source).name
+        yield comment(own.slot.place.short, 8)
+        yield f"{own.name} = live_extent(live.{field}, dimension={own.position})"
+        yield f"{own.live} = {own.name}"
+        yield self._own_capacity(own)
+
     def _own(self) -> Iterator[str]:
-        runner, engine = self.scope.runner, self.scope.runner.engine
+        """The extents that follow from rows, and those of slots that have neither."""
+        engine = self.scope.runner.engine
         for each in self._loaded_own():
-            extent = runner.unfold(each.dimension.extent)
-            names = free_names(extent)
-            live = {variable.name for variable in self.scope.mode.live}
-            yield comment(each.slot.place.short, 8)
-            if names & live <= self.scope.visible:
+            if self._is_computed(each):
+                extent = self.scope.runner.unfold(each.dimension.extent)
+                yield comment(each.slot.place.short, 8)
                 for name, rows in ((each.name, "padded_rows"), (each.live, "rows")):
                     axes = {
                         f"padded_{a.name}": f"{rows}.{engine.axis(a.name)}" for a in engine.axes
                     }
-                    source = summing_source(self.scope, axes)
-                    yield f"{name} = ({source.of(extent)})"
-            elif each.slot.source is not None:
-                field = engine.live_field(each.slot.source).name
-                yield f"{each.name} = live_extent(live.{field}, dimension={each.position})"
-                yield f"{each.live} = {each.name}"
-            else:
+                    yield f"{name} = ({summing_source(self.scope, axes).of(extent)})"
+                yield self._own_capacity(each)
+            elif each.slot.source is None:
+                yield comment(each.slot.place.short, 8)
                 yield f"{each.name} = {each.live} = 0"
-            target = each.dimension.target or each.slot.name
-            place = each.slot.place.short
-            yield self._capacity(target, each.name, each.name, place)
+
+    def _own_capacity(self, own: OwnExtent) -> str:
+        target = own.dimension.target or own.slot.name
+        return self._capacity(target, own.name, own.name, own.slot.place.short)
 
 
-def _called(function: FunctionView) -> str:
-    """A call that passes each argument by its own name."""
+def _bracketed(condition: str) -> str:
+    return f"({condition})" if " or " in condition or " if " in condition else condition
+
+
+def _called(function: FunctionView, rows: str = "rows") -> str:
+    """A call that passes each argument by its own name; `rows`: what it is given as rows."""
     passed: list[str] = []
     for argument in function.arguments:
         name, _, kind = argument.partition(": ")
-        passed.append(f"self.{name}" if kind == "Ranks" else name)
+        passed.append(f"self.{name}" if kind == "Ranks" else rows if name == "rows" else name)
     return f"{function.name}({', '.join(passed)})"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
-from ullage.emit.padding import FunctionView, live_function, pad_function, scope_of
+from ullage.emit.padding import FunctionView, fit_function, live_function, pad_function
+from ullage.emit.scope import scope_of
 from ullage.emit.slot_loads import SlotLoad, SlotWriter
 from ullage.emit.text import comment, docstring, literal
 from ullage.spec.model import Mode
@@ -62,6 +63,8 @@ class Loading:
             scope = scope_of(self.runner, mode)
             yield live_function(scope)
             yield pad_function(scope)
+            if self.runner.runner.pipeline:
+                yield fit_function(scope)
 
     def extents(self) -> Iterator[ExtentsView]:
         """The methods that find the extents of every mode."""

@@ -12,7 +12,7 @@ from ullage.bound.composer import serving_definitions
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker, for_worker
 from ullage.emit.modules import IMPORTED
-from ullage.emit.names import Names, camel
+from ullage.emit.names import Names, camel, distinct
 from ullage.emit.settings import Settings
 from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
@@ -21,7 +21,9 @@ from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.certificate import Proof
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Spec, Transform
 
-FIELDS_RESERVED = ("allocate", "arenas", "has_padding", "mode", "of", "self", "slots")
+FIELDS_RESERVED = (
+    *("allocate", "arenas", "has_padding", "layout", "mode", "of", "regions", "self", "slots"),
+)
 """What batches and registries have besides slots, carried fields and extents."""
 
 AXES_RESERVED = ("count", "has_padding", "index", "mode", "of", "self")
@@ -79,6 +81,10 @@ class Classes:
     def runner(self) -> str:
         return f"{self.stem}Runner"
 
+    @property
+    def facts(self) -> str:
+        return f"{self.stem}Facts"
+
 
 class EngineModel:
     """One engine: its analysis, and the names that generated code has for what it declares."""
@@ -121,6 +127,10 @@ class EngineModel:
         """A mode by name."""
         return next(each for each in self.spec.modes if each.name == name)
 
+    def selection_class(self, worker: str) -> str:
+        """The class that chooses between the runners of a worker."""
+        return distinct(f"{camel(worker)}Runners", {*IMPORTED, *self.settings.enum_classes})
+
     @cached_property
     def runners(self) -> tuple[RunnerModel, ...]:
         """Every runner of every worker, with classes that nothing else is called."""
@@ -129,7 +139,10 @@ class EngineModel:
         made: list[RunnerModel] = []
         for planned in self.analysis.plan.runners:
             stem, number = camel(planned.name), 2
-            suffixes = ("Batch", "Capacities", "Registry", "Views", "Extents", "Engine", "Runner")
+            suffixes = (
+                *("Batch", "Capacities", "Registry", "Views", "Extents"),
+                *("Engine", "Facts", "Runner"),
+            )
             while any(f"{stem}{suffix}" in taken for suffix in suffixes):
                 stem, number = f"{camel(planned.name)}{number}", number + 1
             taken |= {f"{stem}{suffix}" for suffix in suffixes}
@@ -164,6 +177,7 @@ class RunnerModel:
         extents = [engine.axis(axis.name) for axis in engine.axes]
         reserved = (*FIELDS_RESERVED, *extents, *(f"live_{name}" for name in extents))
         self._fields = Names(fields, reserved)
+        self._of_batch: dict[Expr, Expr] = {}
 
     def unfold(self, expr: Expr) -> Expr:
         """`expr`, of this worker, with definitions that change while serving written out."""
@@ -171,7 +185,9 @@ class RunnerModel:
 
     def of_batch(self, expr: Expr) -> Expr:
         """An expression of a mode or transform as it is for a batch of this worker."""
-        return self.unfold(self.rewrite(expr))
+        if expr not in self._of_batch:
+            self._of_batch[expr] = self.unfold(self.rewrite(expr))
+        return self._of_batch[expr]
 
     @property
     def serving(self) -> Mapping[str, Parameter]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -13,7 +13,7 @@ import jinja2
 
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 1
+GENERATED_CODE_VERSION: Final = 2
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {
@@ -46,21 +46,25 @@ RUNTIME: Final[Mapping[str, str]] = {
     "Arena": "arena",
     "Argument": "arguments",
     "BatchError": "errors",
+    "broken_relation": "checks",
     "ConfigurationError": "errors",
     "ConfigurationProblem": "errors",
     "DebugOptions": "debug",
+    "PeerError": "errors",
     "Problems": "configuration",
     "Ranks": "ranks",
+    "Regions": "arena_regions",
+    "RunnerLayout": "arena_regions",
+    "SharedArena": "arena_regions",
     "SingleRank": "ranks",
     "SlotShape": "arena",
+    "UllageRuntimeError": "errors",
     "ViewCache": "views",
     "align_up": "integers",
     "argument_values": "arguments",
     "cdiv": "integers",
     "check_extent": "checks",
     "check_member": "checks",
-    "check_range": "checks",
-    "check_relation": "checks",
     "check_source": "checks",
     "check_values": "checks",
     "Defaults": "configuration",
@@ -72,6 +76,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "load_rows": "loader",
     "map_tensors": "outputs",
     "next_in": "integers",
+    "out_of_range": "checks",
     "padded_view": "storage",
     "poison": "debug",
     "poison_around": "debug",
@@ -126,19 +131,19 @@ def _without_unused(body: str) -> str:
     unused: set[int] = set()
     for function in ast.walk(ast.parse(body)):
         if isinstance(function, ast.FunctionDef):
-            unused |= {number for name in PREPARED for number in _only_set(function, name)}
+            unused |= set(_only_set(function))
     lines = body.split("\n")
     return "\n".join(line for number, line in enumerate(lines, 1) if number not in unused)
 
 
-def _only_set(function: ast.FunctionDef, name: str) -> list[int]:
-    """The line that sets a variable which nothing else in the function names."""
-    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
-    return [
-        statement.lineno
-        for statement in function.body
-        if isinstance(statement, ast.Assign) and named == statement.targets
-    ]
+def _only_set(function: ast.FunctionDef) -> Iterator[int]:
+    """The lines that set a prepared variable which nothing else in the function names."""
+    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in PREPARED]
+    for statement in function.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name) as target]):
+                if [each for each in named if each.id == name] == [target]:
+                    yield statement.lineno
 
 
 def imports_of(body: str, siblings: Mapping[str, str], exports: Iterable[str] = ()) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ullage import __version__
 from ullage.analysis import Analysis
 from ullage.diagnostics.diagnostic import Collector
+from ullage.emit.arenas import ArenasEmitter
 from ullage.emit.batch import BatchEmitter
 from ullage.emit.capacities import CapacitiesEmitter
 from ullage.emit.config import ConfigEmitter
@@ -17,6 +18,7 @@ from ullage.emit.model import EngineModel
 from ullage.emit.modules import Module, assembled
 from ullage.emit.registry import RegistryEmitter
 from ullage.emit.runner import RunnerEmitter
+from ullage.emit.selection import SelectionEmitter
 from ullage.emit.strategies import StrategiesEmitter
 from ullage.emit.text import literal, sentence
 
@@ -42,9 +44,11 @@ def modules_of(engine: EngineModel) -> Iterator[Module]:
     yield BatchEmitter(engine).module()
     yield CapacitiesEmitter(engine).module()
     yield RegistryEmitter(engine).module()
+    yield from ArenasEmitter(engine).modules()
     yield EngineEmitter(engine).module()
     for runner in engine.runners:
         yield RunnerEmitter(runner).module()
+    yield from SelectionEmitter(engine).modules()
     yield StrategiesEmitter(engine).module()
 
 
@@ -76,10 +80,11 @@ def _package(engine: EngineModel, modules: list[Module]) -> Module:
         for module in modules
         for name in re.findall(r"^class (\w+)", module.body, re.MULTILINE)
     }
-    wanted = {"Config", "LiveBatch", "Mode", "Rows", *engine.settings.enum_classes}
+    wanted = {"Arenas", "Config", "LiveBatch", "Mode", "Rows", *engine.settings.enum_classes}
     for runner in engine.runners:
         wanted |= {runner.classes.batch, runner.classes.capacities, runner.classes.engine}
-        wanted |= {runner.classes.registry, runner.classes.runner}
+        wanted |= {runner.classes.registry, runner.classes.runner, runner.classes.facts}
+    wanted |= {engine.selection_class(worker.name) for worker in engine.spec.workers}
     exported = {name: module for name, module in sorted(defined.items()) if name in wanted}
     listed = ", ".join(literal(name) for name in exported)
     body = f"__all__ = [{listed}]"

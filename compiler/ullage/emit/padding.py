@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ullage.emit.model import RunnerModel
-from ullage.emit.modules import IMPORTED
-from ullage.emit.names import Names, distinct
+from ullage.emit.names import distinct
+from ullage.emit.refusals import Exchanged, told_on
+from ullage.emit.scope import Scope, local_names
 from ullage.emit.source import Source
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold
@@ -19,10 +20,7 @@ from ullage.expr.tree import (
     free_names,
     walk,
 )
-from ullage.spec.model import Mode, Parameter, PipelineEntry, Transform
-
-RESERVED_LOCALS = ("config", "live", "pad", "padded_rows", "ranks", "rows", "self", *IMPORTED)
-"""Names that functions about one mode use themselves."""
+from ullage.spec.model import Mode, PipelineEntry, Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,74 +34,17 @@ class FunctionView:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What the expressions of one mode may name, as Python writes it.
-
-    `serving`: parameters that vary, under the names they have for this worker; `live`: the
-    live variables that load sees.
-    """
-
-    runner: RunnerModel
-    mode: Mode
-    names: Names
-    serving: Mapping[str, Parameter]
-    visible: frozenset[str]
-
-    def source(self, extra: Mapping[str, str] | None = None) -> Source:
-        """Writes expressions over live variables, axes, local names and the configuration."""
-        base = self.runner.engine.settings.source("config")
-        known: dict[str, str] = {}
-        for name in self.serving:
-            local = self.names.of(name)
-            guarded = self.runner.engine.settings.of(name).guarded
-            known[name] = f"present({local})" if guarded else local
-        return base.with_names(known | dict(extra or {}))
-
-    def local(self, name: str) -> str:
-        """A live variable, axis or `let` as a local name."""
-        return self.names.of(name)
-
-
-def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
-    """The scope of one mode of one runner."""
-    engine = runner.engine
-    used = _used(runner, mode)
-    serving = {name: each for name, each in runner.serving.items() if name in used}
-    names = [
-        *(axis.name for axis in engine.axes),
-        *(variable.name for variable in mode.live),
-        *serving,
-        *(
-            name
-            for entry in mode.pipeline
-            for name in _local_names(engine.transform(entry.transform))
-        ),
-    ]
-    visible = frozenset(variable.name for variable in mode.live if variable.seen_in)
-    return Scope(runner, mode, Names(names, RESERVED_LOCALS), serving, visible)
-
-
-def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
-    """The names, as this worker has them, that expressions about batches of a mode depend on."""
-    steps = [runner.engine.transform(entry.transform) for entry in mode.pipeline]
-    expressions = [
-        *(value for _, value in mode.axes),
-        *(value for entry in mode.pipeline for _, value in entry.arguments),
-        *(value for step in steps for _, value in (*step.let, *step.assigns)),
-        *(end for each in mode.live for end in (each.range.low, each.range.high)),
-        *mode.where,
-        *(extent for slot in runner.engine.spec.slots for extent in slot.shape),
-    ]
-    return frozenset[str]().union(*(free_names(runner.of_batch(each)) for each in expressions))
-
-
 @dataclass
 class _Transforms:
-    """Writes transforms as statements; what is taken over ranks goes into one exchange."""
+    """Writes transforms as statements; what is taken over ranks goes into one exchange.
+
+    `planned`: the exchanges of all these transforms, where they are known already.
+    """
 
     scope: Scope
+    planned: Sequence[Exchanged] = ()
     lines: list[str] = field(default_factory=list)
+    exchanges: list[Exchanged] = field(default_factory=list)
 
     def add(self, entry: PipelineEntry) -> None:
         runner = self.scope.runner
@@ -112,13 +53,13 @@ class _Transforms:
         if guard == FALSE:
             return
         self.lines.append(comment(f"{step.name}: {entry.place.short}, {step.place.short}", 8))
-        body = list(self._body(step, entry))
+        body = list(self._body(step, entry, guard))
         if guard != TRUE:
             self.lines.append(f"if {self.scope.source().of(guard)}:")
             body = [f"    {line}" for line in body]
         self.lines.extend(body)
 
-    def _body(self, step: Transform, entry: PipelineEntry) -> Iterator[str]:
+    def _body(self, step: Transform, entry: PipelineEntry, guard: Expr) -> Iterator[str]:
         # Arguments stay names: every mode brings the same number of values to a collective, even
         # where two of them are equal for the arguments of one mode.
         of_batch = self.scope.runner.of_batch
@@ -137,17 +78,17 @@ class _Transforms:
             if all(map(exchange.is_ready, remaining)):
                 break
             names = {value: name for name, value in pending or exchange.whole(assigns)}
-            yield from exchange.lines(remaining, names)
+            nodes = exchange.next_of(remaining)
+            self.exchanges.append(Exchanged(guard, exchange.group, step.name, len(nodes)))
+            statement, *after = exchange.lines(nodes, names)
+            later = self.planned[len(self.exchanges) :]
+            yield from told_on(self.scope.runner, statement, exchange.group, later)
+            yield from after
         if all(exchange.is_named(name, value) for name, value in assigns):
             return
         left = ", ".join(self.scope.local(name) for name, _ in assigns)
         right = ", ".join(exchange.source.of(value) for _, value in assigns)
         yield f"{left} = {right}" if len(assigns) > 1 else f"{left} = ({right})"
-
-
-def _local_names(step: Transform) -> tuple[str, ...]:
-    """The names that a transform has for itself."""
-    return (*step.arguments, *(name for name, _ in step.let))
 
 
 def _needed(
@@ -192,15 +133,20 @@ class _Exchange:
     @property
     def source(self) -> Source:
         """Expressions in which what was taken over ranks has a name."""
-        lets = {*_local_names(self.step)}
+        lets = {*local_names(self.step)}
         axes = {axis.name for axis in self.scope.runner.engine.axes}
         names = {name: self.scope.local(name) for name in lets | axes}
         base = self.scope.source(names)
         return Source(base.name, base.enumerant, lambda node: self.taken[node])
 
-    def lines(self, values: Iterable[Expr], known: Mapping[Expr, str]) -> Iterator[str]:
-        """One exchange of all that can be computed by now; `known` values have names already."""
-        later = {*_local_names(self.step)} - self.available
+    @property
+    def group(self) -> str:
+        """The group of ranks."""
+        return self.step.collective.group if self.step.collective else ""
+
+    def next_of(self, values: Iterable[Expr]) -> tuple[Over, ...]:
+        """What the next exchange takes over the ranks: all that can be computed by now."""
+        later = {*local_names(self.step)} - self.available
         nodes = dict.fromkeys(
             node
             for value in values
@@ -210,11 +156,14 @@ class _Exchange:
             and not free_names(node.operand) & later
             and not any(isinstance(inner, Over) for inner in walk(node.operand) if inner != node)
         )
+        return tuple(nodes)
+
+    def lines(self, nodes: Sequence[Over], known: Mapping[Expr, str]) -> Iterator[str]:
+        """The statement of one exchange, and those after it; `known` values have names already."""
         source = self.source
         operands = [source.of(node.operand) for node in nodes]
         names = [self._name(node, known) for node in nodes]
-        group = self.step.collective.group if self.step.collective else ""
-        ranks = self.scope.runner.ranks_name(group)
+        ranks = self.scope.runner.ranks_name(self.group)
         arguments = f"{', '.join(operands)}, collective={literal(self.step.name)}"
         kinds = {node.aggregate for node in nodes}
         listed = ", ".join(names)
@@ -246,9 +195,7 @@ def live_function(scope: Scope) -> FunctionView:
     source = _with_sums(scope, scope.source(names))
     axes = [engine.axis(axis.name) for axis in engine.axes]
     values = [source.of(runner.of_batch(dict(mode.axes)[axis.name])) for axis in engine.axes]
-    transforms = _Transforms(scope)
-    for entry in expansions(runner, mode):
-        transforms.add(entry)
+    transforms = _written(scope, expansions(runner, mode))
     if transforms.lines:
         listed = ", ".join(scope.local(axis.name) for axis in engine.axes)
         begin = [] if listed == ", ".join(values) else [f"{listed} = {', '.join(values)}"]
@@ -256,7 +203,7 @@ def live_function(scope: Scope) -> FunctionView:
     else:
         given = ", ".join(f"{axis}={value}" for axis, value in zip(axes, values, strict=True))
         lines = [f"return Rows({given})"]
-    doc = sentence(f"Rows that the tensors of a {mode.name} batch bring")
+    doc = sentence(f"Rows that the tensors bring in mode {mode.name}")
     return _function(scope, f"live_{mode.name}", lines, doc, rows=False)
 
 
@@ -298,22 +245,55 @@ def expansions(runner: RunnerModel, mode: Mode) -> tuple[PipelineEntry, ...]:
     return tuple(found)
 
 
+def _padding(runner: RunnerModel, mode: Mode) -> tuple[PipelineEntry, ...]:
+    """The transforms whose rows load fills."""
+    return mode.pipeline[len(expansions(runner, mode)) :]
+
+
+def _written(scope: Scope, entries: Iterable[PipelineEntry]) -> _Transforms:
+    """Transforms in order; where groups of ranks differ, each knows of the exchanges after it."""
+    transforms = _Transforms(scope)
+    for entry in entries:
+        transforms.add(entry)
+    if len({each.group for each in transforms.exchanges}) < 2:
+        return transforms
+    again = _Transforms(scope, tuple(transforms.exchanges))
+    for entry in entries:
+        again.add(entry)
+    return again
+
+
+def exchanges_of_padding(scope: Scope) -> tuple[Exchanged, ...]:
+    """The exchanges that the padding of a mode enters, in order."""
+    return tuple(_written(scope, _padding(scope.runner, scope.mode)).exchanges)
+
+
 def pad_function(scope: Scope) -> FunctionView:
     """The function from live rows to padded rows."""
     runner, mode = scope.runner, scope.mode
     engine = runner.engine
-    transforms = _Transforms(scope)
-    for entry in mode.pipeline[len(expansions(runner, mode)) :]:
-        transforms.add(entry)
+    transforms = _written(scope, _padding(runner, mode))
     listed = ", ".join(scope.local(axis.name) for axis in engine.axes)
     trailing = "," if len(engine.axes) == 1 else ""
     lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
     if not transforms.lines:
         lines = ["return rows"]
     names = ", ".join(entry.transform for entry in mode.pipeline)
-    what = f"Rows of a {mode.name} batch"
+    what = f"Rows in mode {mode.name}"
     doc = sentence(f"{what} after {names}" if names else f"{what}, which nothing pads")
     return _function(scope, f"pad_{mode.name}", lines, doc, rows=True)
+
+
+def fit_function(scope: Scope) -> FunctionView:
+    """The function from padded rows to those that the runner's own pipeline makes of them."""
+    runner = scope.runner
+    transforms = _written(scope, runner.runner.pipeline)
+    listed = ", ".join(scope.local(axis.name) for axis in runner.engine.axes)
+    trailing = "," if len(runner.engine.axes) == 1 else ""
+    lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
+    names = ", ".join(entry.transform for entry in runner.runner.pipeline)
+    doc = sentence(f"Rows in mode {scope.mode.name} as this runner has them, after {names}")
+    return _function(scope, f"fit_{scope.mode.name}", lines, doc, rows=True)
 
 
 def _function(scope: Scope, name: str, lines: list[str], doc: str, *, rows: bool) -> FunctionView:
@@ -324,7 +304,7 @@ def _function(scope: Scope, name: str, lines: list[str], doc: str, *, rows: bool
         arguments.append("config: Config")
     for group in scope.runner.collective_groups:
         ranks = scope.runner.ranks_name(group)
-        if f"{ranks}.max_of" in text or f"{ranks}.sum_of" in text or f"{ranks}.gather" in text:
+        if any(f"{ranks}.{call}(" in text for call in ("max_of", "sum_of", "gather")):
             arguments.append(f"{ranks}: Ranks")
     if rows:
         arguments.append("rows: Rows")

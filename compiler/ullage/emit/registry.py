@@ -34,11 +34,9 @@ class SlotView:
 
 @dataclass(frozen=True, slots=True)
 class ArenaView:
-    """One arena with its slots in the order of the plan."""
+    """The slots of one device role in the order of the plan; `fixed` are always there."""
 
     role: str
-    device: str
-    options: str
     fixed: tuple[SlotView, ...]
     slots: tuple[SlotView, ...]
 
@@ -51,6 +49,7 @@ class RegistryView:
     name: str
     views: str
     capacities: str
+    title: str
     doc: str
     views_doc: str
     arenas: tuple[ArenaView, ...]
@@ -84,6 +83,7 @@ class RegistryEmitter:
             runner.classes.registry,
             runner.classes.views,
             runner.classes.capacities,
+            literal(f"{runner.planned.runner} of worker {runner.planned.worker}"),
             docstring(
                 (sentence(f"The static buffers of the {runner.title}, each at its capacity"),)
             ),
@@ -102,11 +102,9 @@ class RegistryEmitter:
     def _arena(
         self, role: DeviceRole, runner: RunnerModel, slots: dict[str, SlotView]
     ) -> ArenaView:
-        device = "device" if role == "compute" else '"cpu"'
-        options = "canaries=canaries" if role == "compute" else "pinned=True, canaries=canaries"
         members = tuple(slots[slot.name] for slot in runner.slots if slot.device == role)
         fixed = tuple(each for each in members if not each.condition)
-        return ArenaView(role, device, options, fixed, members)
+        return ArenaView(role, fixed, members)
 
     @property
     def _config(self) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ullage.emit.arenas import names_of_runners
 from ullage.emit.blocks import lines_of
 from ullage.emit.engine import ValueTypes
 from ullage.emit.execution import ExecuteView, Execution
@@ -12,6 +13,7 @@ from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module, render
 from ullage.emit.registry import RegistryEmitter
+from ullage.emit.selection import can_run
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.emit.warm_up import WarmUps
 from ullage.expr.simplify import fold
@@ -57,6 +59,7 @@ class RunnerEmitter:
         types = ValueTypes(execution)
         engine = runner.engine
         groups = loading.groups()
+        chosen = can_run(runner)
         body = render(
             "runner.py.j2",
             place=comment(runner.planned.place.short),
@@ -90,6 +93,9 @@ class RunnerEmitter:
             engine_type=self._engine_type(types),
             result=self._result(execution, types),
             warm_up=WarmUps(runner).view(),
+            pad_type="bool | Rows" if chosen else "bool",
+            can_run=chosen,
+            arenas_field=names_of_runners(engine).of(runner.planned.name),
             views_config="self.config, " if self._views_use_config() else "",
         )
         about = (sentence(f"The {runner.title} of {engine.spec.engine}"),)
@@ -100,12 +106,12 @@ class RunnerEmitter:
 
     def _siblings(self) -> dict[str, str]:
         runner = self.runner
-        siblings = {"Config": "config", "Rows": "batch", "Extents": "batch"}
+        siblings = {"Arenas": "arenas", "Config": "config", "Rows": "batch", "Extents": "batch"}
         siblings |= {"LiveBatch": "batch", "Mode": "batch"}
         siblings |= dict.fromkeys(runner.engine.settings.enum_classes, "config")
         siblings |= {runner.classes.batch: "batch", runner.classes.capacities: "capacities"}
         siblings |= {runner.classes.registry: "registry", runner.classes.views: "registry"}
-        return siblings | {runner.classes.engine: "engine"}
+        return siblings | dict.fromkeys((runner.classes.engine, runner.classes.facts), "engine")
 
     def _guards(self) -> list[tuple[str, Expr]]:
         return [(mode.name, problem.guard) for mode, problem in self.runner.modes]

@@ -29,7 +29,7 @@ RESERVED_ATTRIBUTES = (
 )
 """What `Config` has or uses besides parameters and definitions."""
 
-RESERVED_CLASSES = ("Config", "Worker", *IMPORTED)
+RESERVED_CLASSES = ("ArenaPlan", "Arenas", "Config", "Worker", *IMPORTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from ullage.bound.problem import Variable
 from ullage.emit.extents import OwnExtent, own_extents
 from ullage.emit.model import EngineModel, LiveField, RunnerModel
 from ullage.emit.modules import Module, render
-from ullage.emit.padding import Scope, live_function, scope_of, summing_source
+from ullage.emit.padding import live_function, summing_source
+from ullage.emit.scope import Scope, scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.kinds import EnumKind, IntKind, ListKind
@@ -165,7 +166,10 @@ class StrategiesEmitter:
     def _runner(self, runner: RunnerModel) -> RunnerStrategies:
         modes = tuple(_BatchWriter(runner, mode).view() for mode, _ in runner.modes)
         doc = docstring(
-            (f"Legal live batches of one mode of the {runner.title}; none if it is not served.",)
+            (
+                f"Legal live batches of one mode of the {runner.title}; none if it is not served.",
+                "The runner may refuse them." if runner.runner.accepts else "",
+            )
         )
         return RunnerStrategies(runner.classes.module, doc, modes)
 
@@ -267,7 +271,8 @@ class _BatchWriter:
     def _values_of_witness(self) -> Mapping[str, Expr]:
         axis = self.runner.engine.axes[-1].name
         candidates = self.runner.capacity(axis).candidates
-        return next(each.witness for each in candidates if each.mode == self.mode.name)
+        own = (each.witness for each in candidates if each.mode == self.mode.name)
+        return next(own, {})
 
     def _own(self) -> Iterator[OwnExtent]:
         for own in own_extents(self.runner):

@@ -9,7 +9,8 @@ from ullage.bound.capacities import Candidate
 from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
 from ullage.emit.names import distinct
-from ullage.emit.padding import expansions, mentions, scope_of
+from ullage.emit.padding import expansions, mentions
+from ullage.emit.scope import scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, tuple_of
 from ullage.expr.simplify import fold

@@ -52,7 +52,7 @@ def bytes_by_device(slots: Iterable[PlacedSlot]) -> Mapping[DeviceRole, int]:
     """How large each device's arena is, alignment included."""
     sizes: dict[DeviceRole, int] = {}
     for slot in slots:
-        sizes[slot.device] = max(sizes.get(slot.device, 0), _aligned(slot.end))
+        sizes[slot.device] = max(sizes.get(slot.device, 0), aligned(slot.end))
     return sizes
 
 
@@ -62,8 +62,9 @@ def _placed(slot: PlannedSlot, values: Values, end: int) -> PlacedSlot:
         raise ValueError(f"slot '{slot.name}' has the shape {shape}")
     dtype = slot.dtype if slot.device == "compute" else slot.host_dtype
     size = prod(shape) * BYTES_OF_DTYPE[dtype]
-    return PlacedSlot(slot.name, shape, dtype, slot.device, _aligned(end), size)
+    return PlacedSlot(slot.name, shape, dtype, slot.device, aligned(end), size)
 
 
-def _aligned(offset: int) -> int:
+def aligned(offset: int) -> int:
+    """The least offset, at `offset` or behind, at which a slot may start."""
     return -(-offset // ALIGNMENT) * ALIGNMENT

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ullage.bound.problem import ModeProblem, RunnerProblem
+from ullage.bound.problem import Live, ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
+from ullage.counterexample.examples import Examples
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
@@ -23,7 +24,6 @@ from ullage.expr.tree import (
     free_names,
     substitute,
 )
-from ullage.plan.examples import Examples
 from ullage.plan.intervals import Intervals
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
@@ -82,11 +82,13 @@ class Claims:
             return condition == TRUE
         return not self.solver.proves(FALSE, (condition, *given))
 
-    def failure(self, claim: Expr, given: Sequence[Expr]) -> Failure | None:
-        """None if the claim over parameters holds wherever all of `given` does."""
+    def failure(
+        self, claim: Expr, given: Sequence[Expr], live: tuple[Live, ...] = ()
+    ) -> Failure | None:
+        """None if the claim over parameters, and `live`, holds wherever all of `given` does."""
         if claim == TRUE or self.solver.proves(claim, given):
             return None
-        return Failure(self._examples.against(claim, given))
+        return Failure(self._examples.against(claim, given, live))
 
     def failure_of_load(
         self, claim: Expr, runner: RunnerProblem, mode: ModeProblem, given: Sequence[Expr]
@@ -95,18 +97,22 @@ class Claims:
 
         Live extents are those of the sources, before anything pads.
         """
-        if claim == TRUE or self.solver.proves(claim, given):
+        if claim == TRUE or self._shown(claim, given):
             return None
         conditions = (*given, runner.guard, mode.guard)
         if not free_names(claim) & {f"{kind}_{axis}" for kind in _KINDS for axis in self._axes}:
             return self.failure(claim, conditions)
-        if self.solver.proves(claim, (*conditions, *self._extents())):
+        if self._shown(claim, (*conditions, *self._extents())):
             return None
         relations = tuple(relation.claim for relation in relations_of(mode))
         values = self._values(mode)
         exact = fold(substitute(claim, values))
         known = tuple(fold(substitute(each, values)) for each in self._extents())
-        return self.failure(exact, (*conditions, *relations, *known))
+        return self.failure(exact, (*conditions, *relations, *known), mode.live)
+
+    def _shown(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether the claim holds as far as little effort tells; a more exact one follows."""
+        return self.solver.decide(claim, given, "related").proved
 
     def _extents(self) -> tuple[Expr, ...]:
         """What is known of every batch's extents."""

@@ -13,7 +13,9 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.place import Place
+from ullage.plan.bases import bases_of
 from ullage.plan.claims import Claims
+from ullage.plan.lifetimes import groups_of
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
 from ullage.plan.values import Refusal, Values
@@ -32,7 +34,8 @@ def plan(
     """The plan of all runners; contradictions between readers, dtypes and values are collected."""
     planner = _Planner(resolved, capacities, Claims(resolved, solver), collector)
     runners = tuple(planner.runner(each) for each in problem.runners)
-    return Plan(runners, tuple(dict.fromkeys(planner.refusals)))
+    groups = groups_of(resolved, runners)
+    return Plan(runners, tuple(dict.fromkeys(planner.refusals)), groups, bases_of(runners, groups))
 
 
 @dataclass

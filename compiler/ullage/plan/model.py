@@ -82,9 +82,44 @@ class PlannedRunner:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Runners that may be alive together where `condition` holds: one of each part.
+
+    `parts` hold names of planned runners; those of one part take turns.
+    """
+
+    parts: tuple[tuple[str, ...], ...]
+    condition: Expr
+    doc: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A runner that ends before another one begins, where `condition` holds."""
+
+    runner: str
+    condition: Expr
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where a runner begins in the arena of each device role: at the largest end of `below`."""
+
+    runner: str
+    below: tuple[Below, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """All runners. `refusals` are constraints that slots with `on_overflow` add to validate."""
+    """All runners. `refusals` are constraints that slots with `on_overflow` add to validate.
+
+    `bases` has each runner behind all those that lie below it.
+    """
 
     runners: tuple[PlannedRunner, ...]
     refusals: tuple[tuple[Expr, str, Place], ...]
+    groups: tuple[Group, ...] = ()
+    bases: tuple[Base, ...] = ()
     alignment: int = ALIGNMENT

@@ -20,6 +20,7 @@ from ullage.expr.tree import (
     Conditional,
     Expr,
     Integer,
+    Not,
     conjunction,
     disjunction,
     free_names,
@@ -169,7 +170,7 @@ class Tails:
             return Tail(self._value_in_ranges(slot, mode, reads, given), readers)
         for each in fills:
             self._check_values(slot, mode, each, given)
-        return Tail(self._combined(fills, mode, given), readers)
+        return Tail(self._combined(slot, mode, reads, given), readers)
 
     def _has_rows(self, slot: Slot) -> bool:
         known = set(self.resolved.kinds) | {"worker"}
@@ -285,19 +286,42 @@ class Tails:
         low, high = integers_of(dtype)
         return Integer(low), Integer(high)
 
-    def _combined(self, fills: list[PaddedRead], mode: ModeProblem, given: Expr) -> Expr:
+    def _combined(
+        self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr
+    ) -> Expr | None:
         """One fill for all readers; where they wish different ones, each under its condition."""
-        first, *others = [(each.condition, each.fill) for each in fills if each.fill is not None]
-        fill = first[1]
-        if all(other == fill for _, other in others):
-            return fill
-        *choices, (condition, last) = [first, *others]
-        always = disjunction(*(each for each, _ in (first, *others)))
+        fills = [(each.condition, each.fill) for each in reads if each.fill is not None]
+        ranges = [each for each in reads if each.fill is None]
+        *choices, (condition, last) = fills
+        if all(other == last for _, other in choices) and self._serves(last, ranges, mode, given):
+            return last
+        always = disjunction(*(each for each, _ in fills))
         if not self.claims.solver.proves(always, (mode.guard, given)):
-            last = Conditional(condition, last, FALSE if self.claims.is_truth(last) else Integer(0))
+            rest = self._rest(slot, mode, ranges, conjunction(given, Not(always)))
+            if rest is None:
+                return None
+            truth = self.claims.is_truth(last) and isinstance(rest, Integer)
+            last = Conditional(condition, last, Boolean(rest != Integer(0)) if truth else rest)
         for condition, value in reversed(choices):
             last = Conditional(condition, value, last)
         return fold(last)
+
+    def _serves(
+        self, value: Expr, ranges: list[PaddedRead], mode: ModeProblem, given: Expr
+    ) -> bool:
+        """Whether a fill is in the ranges of all other readers, also where nobody asks for it."""
+        number = self.claims.number(value)
+        return all(
+            self._lies(number, each.bounds, mode, (each.condition, given))
+            for each in ranges
+            if each.bounds is not None
+        )
+
+    def _rest(
+        self, slot: Slot, mode: ModeProblem, ranges: list[PaddedRead], given: Expr
+    ) -> Expr | None:
+        """What stands in the tail for configurations in which nobody asks for a fill."""
+        return self._value_in_ranges(slot, mode, ranges, given) if ranges else Integer(0)
 
     def _report(
         self,

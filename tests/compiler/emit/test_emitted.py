@@ -19,6 +19,7 @@ from support.generated import (
     write_package,
     write_specs,
 )
+from ullage.emit.modules import GENERATED_CODE_VERSION
 from ullage.emit.package import emit
 
 ROOT = Path(__file__).parents[3]
@@ -84,7 +85,7 @@ def test_every_file_says_where_it_comes_from_and_nothing_of_this_machine() -> No
 
 def test_every_module_with_behaviour_checks_the_version_of_the_runtime() -> None:
     for path, text in all_files().items():
-        checks = "require_generated_code_version(1, __name__)" in text
+        checks = f"require_generated_code_version({GENERATED_CODE_VERSION}, __name__)" in text
         assert checks is not path.endswith("__init__.py"), path
 
 

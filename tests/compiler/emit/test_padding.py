@@ -11,7 +11,8 @@ from support.barrel import BARREL
 from support.generated import generated_barrel, write_specs
 from ullage.analysis import read
 from ullage.emit.model import EngineModel
-from ullage.emit.padding import pad_function, scope_of
+from ullage.emit.padding import pad_function
+from ullage.emit.scope import scope_of
 
 
 def padding_with(agree: str, folder: Path) -> list[str]:

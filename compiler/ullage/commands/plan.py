@@ -1,0 +1,174 @@
+"""`ullage plan`: where the buffers of one configuration lie, and what shares storage with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from ullage.analysis import Analysis, analyse
+from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
+from ullage.commands.settings import Settings, read_settings
+from ullage.commands.terminal import Page, progress, result_console
+from ullage.diagnostics.diagnostic import Collector
+from ullage.plan.arenas import Pairs, PlacedArena, alive_together, arenas_for
+from ullage.plan.bytes import PlacedSlot
+from ullage.plan.greedy import greedy_bytes
+from ullage.plan.model import Group
+from ullage.plan.validate import flaws_of
+
+
+def run(specs: Path, configuration: Path, output: Format) -> Exit:
+    """Show the arenas of a configuration. DiagnosticError (U608) if they fail validation."""
+    settings = read_settings(specs, configuration)
+    with progress(output is Format.TEXT) as report:
+        analysis = analyse(specs, report)
+    shown = layout_of(analysis, settings)
+    if output is Format.JSON:
+        write_json(document(settings, shown))
+    else:
+        show(shown, Page(result_console()))
+        write_diagnostics(analysis.warnings, analysis.sources.texts, output)
+    return Exit.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLayout:
+    """The arenas of one configuration, and the groups and pairs of runners alive together."""
+
+    arenas: tuple[PlacedArena, ...]
+    groups: tuple[Group, ...]
+    alive: Pairs
+
+    def beside(self, runner: str, arena: PlacedArena) -> list[str]:
+        """The runners in an arena that may be alive together with one of them."""
+        names = (each.name for each in arena.runners)
+        return [name for name in names if frozenset((name, runner)) in self.alive]
+
+    def greedy(self, arena: PlacedArena) -> int:
+        """What greedy placement by size needs."""
+        return greedy_bytes({each.name: each.bytes for each in arena.runners}, self.alive)
+
+
+def layout_of(analysis: Analysis, settings: Settings) -> ShownLayout:
+    """The validated arenas of a configuration."""
+    plan = analysis.plan
+    arenas = arenas_for(plan, settings.values)
+    collector = Collector(analysis.sources.texts)
+    for flaw in flaws_of(arenas, settings.resolved, settings.values, plan.alignment):
+        collector.error("U608", flaw, settings.resolved.spec.place)
+    collector.raise_if_errors()
+    groups = tuple(each for each in plan.groups if settings.holds(each.condition))
+    return ShownLayout(arenas, groups, alive_together(plan, settings.values))
+
+
+def show(shown: ShownLayout, page: Page) -> None:
+    """Who is alive together, then each arena."""
+    for group in shown.groups:
+        parts = " | ".join(", ".join(part) for part in group.parts)
+        page.sides([("alive together: ", "bold"), parts], group.place.short)
+        if group.doc:
+            page.wrapped(group.doc, indent=2)
+        page.line()
+    for arena in shown.arenas:
+        _show_arena(shown, arena, page)
+    if not shown.arenas:
+        page.line("no runner has buffers in this configuration")
+
+
+def _show_arena(shown: ShownLayout, arena: PlacedArena, page: Page) -> None:
+    page.line((f"{arena.device} arena: {arena.bytes:,} bytes", "bold"))
+    page.line(f"each runner in an arena of its own: {arena.alone:,} bytes", indent=2)
+    page.line(f"largest set of runners alive at once: {arena.lower_bound:,} bytes", indent=2)
+    gap = f"gap: {arena.gap:,} bytes"
+    if arena.gap:
+        gap += f"; greedy placement by size: {shown.greedy(arena):,} bytes"
+    page.line(gap, indent=2)
+    page.line()
+    page.table(_runners(shown, arena))
+    page.line()
+    page.table(_slots(arena))
+    page.line()
+
+
+def _runners(shown: ShownLayout, arena: PlacedArena) -> Table:
+    table = _table("runner", "offset", "bytes", "alive together with")
+    for runner in arena.runners:
+        beside = ", ".join(shown.beside(runner.name, arena)) or "-"
+        name = Text(runner.name, "cyan")
+        table.add_row(name, f"{runner.start:,}", f"{runner.bytes:,}", beside)
+    return table
+
+
+def _slots(arena: PlacedArena) -> Table:
+    table = _table("slot", "offset", "bytes", "shares storage with")
+    for runner in arena.runners:
+        for slot in runner.slots:
+            sharing = ", ".join(_sharing(arena, slot)) or "-"
+            name = Text(f"{runner.name}.{slot.name}", "cyan")
+            table.add_row(name, f"{slot.offset:,}", f"{slot.bytes:,}", sharing)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    *numbers, last = others
+    table.add_column(first, overflow="fold")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column(last, overflow="fold")
+    return table
+
+
+def _sharing(arena: PlacedArena, slot: PlacedSlot) -> list[str]:
+    return [f"{runner}.{other.name}" for runner, other in arena.sharing(slot)]
+
+
+def document(settings: Settings, shown: ShownLayout) -> Json:
+    """What `--json` writes."""
+    groups: list[Json] = [
+        {"parts": [list(part) for part in group.parts], "doc": group.doc} for group in shown.groups
+    ]
+    return {
+        "engine": settings.resolved.spec.engine,
+        "configuration": settings.parameters(),
+        "concurrent": groups,
+        "arenas": [_record(shown, arena) for arena in shown.arenas],
+    }
+
+
+def _record(shown: ShownLayout, arena: PlacedArena) -> Mapping[str, Json]:
+    runners: list[Json] = [
+        {
+            "runner": runner.name,
+            "offset": runner.start,
+            "bytes": runner.bytes,
+            "alive_with": list(shown.beside(runner.name, arena)),
+        }
+        for runner in arena.runners
+    ]
+    slots: list[Json] = [
+        {
+            "runner": runner.name,
+            "slot": slot.name,
+            "offset": slot.offset,
+            "bytes": slot.bytes,
+            "shares_with": list(_sharing(arena, slot)),
+        }
+        for runner in arena.runners
+        for slot in runner.slots
+    ]
+    return {
+        "device": arena.device,
+        "bytes": arena.bytes,
+        "alone": arena.alone,
+        "lower_bound": arena.lower_bound,
+        "gap": arena.gap,
+        "greedy": shown.greedy(arena),
+        "runners": runners,
+        "slots": slots,
+    }

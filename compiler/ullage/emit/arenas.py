@@ -1,0 +1,131 @@
+"""The module `arenas`: where the buffers of all runners of a process lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ullage.emit.model import EngineModel, RunnerModel
+from ullage.emit.modules import Module, render
+from ullage.emit.names import Names
+from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.expr.tree import TRUE, Conditional, Expr
+from ullage.plan.model import Base, Below
+
+RESERVED = ("allocate", "cls", "compute", "config", "debug", "device", "host", "of", "self", "size")
+"""What the classes of the module have or use besides runners."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerView:
+    """One runner: its field, its title and classes; `exists` is empty where it always does."""
+
+    place: str
+    name: str
+    title: str
+    doc: str
+    registry: str
+    capacities: str
+    exists: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaseView:
+    """Where a runner begins: why, and the expression."""
+
+    name: str
+    reasons: tuple[str, ...]
+    start: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArenasEmitter:
+    """Writes the arenas that all runners of one engine share."""
+
+    engine: EngineModel
+
+    def modules(self) -> Iterator[Module]:
+        """The module `arenas`, if there is a runner."""
+        if not self.engine.runners:
+            return
+        body = render(
+            "arenas.py.j2",
+            runners=[self._runner(each) for each in self.engine.runners],
+            bases=list(self._bases()),
+            uses_config=any(self._conditions()),
+        )
+        about = (
+            sentence(f"The memory that the runners of {self.engine.spec.engine} share"),
+            "Runners that are never alive together lie at the same addresses.",
+        )
+        yield Module("arenas.py", about, body, self._siblings())
+
+    def _siblings(self) -> dict[str, str]:
+        siblings = {"Config": "config"}
+        siblings |= dict.fromkeys(self.engine.settings.enum_classes, "config")
+        for runner in self.engine.runners:
+            siblings |= {runner.classes.capacities: "capacities"}
+            siblings |= {runner.classes.registry: "registry"}
+        return siblings
+
+    @property
+    def _names(self) -> Names:
+        return names_of_runners(self.engine)
+
+    def _runner(self, runner: RunnerModel) -> RunnerView:
+        guard = runner.planned.guard
+        return RunnerView(
+            comment(runner.planned.place.short, 4),
+            self._names.of(runner.planned.name),
+            literal(f"{runner.planned.runner} of worker {runner.planned.worker}"),
+            docstring((sentence(f"Where the buffers of the {runner.title} begin"),)),
+            runner.classes.registry,
+            runner.classes.capacities,
+            "" if guard == TRUE else self._text(guard),
+        )
+
+    def _text(self, condition: Expr) -> str:
+        text = self.engine.settings.source("config").of(condition)
+        return f"({text})" if isinstance(condition, Conditional) else text
+
+    def _conditions(self) -> Iterator[Expr]:
+        for base in self.engine.analysis.plan.bases:
+            yield from (below.condition for below in base.below if below.condition != TRUE)
+
+    def _bases(self) -> Iterator[BaseView]:
+        """Every runner; one that begins where an earlier one does says so."""
+        first: dict[tuple[Below, ...], str] = {}
+        for base in self.engine.analysis.plan.bases:
+            name = self._names.of(base.runner)
+            earlier = first.setdefault(base.below, name)
+            is_new = earlier == name or not base.below
+            yield self._base(base) if is_new else BaseView(name, (), f"start_of_{earlier}")
+
+    def _base(self, base: Base) -> BaseView:
+        ends: dict[Expr, list[str]] = {}
+        for below in base.below:
+            name = self._names.of(below.runner)
+            ends.setdefault(below.condition, []).append(f"start_of_{name} + bytes_of_{name}")
+        terms = [self._term(condition, each) for condition, each in ends.items()]
+        groups = dict.fromkeys(group for below in base.below for group in below.groups)
+        reasons = (f"{each.place.short}: {each.doc or 'alive together'}" for each in groups)
+        return BaseView(
+            self._names.of(base.runner),
+            tuple(comment(reason, 8) for reason in reasons),
+            largest(terms) if terms else "0",
+        )
+
+    def _term(self, condition: Expr, ends: list[str]) -> str:
+        if condition == TRUE:
+            return largest(ends)
+        return f"({largest(ends)} if {self._text(condition)} else 0)"
+
+
+def largest(terms: list[str]) -> str:
+    """The source of the largest of some terms."""
+    return terms[0] if len(terms) == 1 else f"max({', '.join(terms)})"
+
+
+def names_of_runners(engine: EngineModel) -> Names:
+    """The runners as fields of the arenas."""
+    return Names((each.planned.name for each in engine.runners), RESERVED)

@@ -1,0 +1,89 @@
+"""What the expressions of one mode may name, and how Python writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ullage.emit.model import RunnerModel
+from ullage.emit.modules import IMPORTED
+from ullage.emit.names import Names
+from ullage.emit.source import Source
+from ullage.expr.tree import free_names
+from ullage.spec.model import Mode, Parameter, Transform
+
+RESERVED_LOCALS = (
+    *("config", "engine", "extents", "live", "pad", "padded_rows", "ranks", "refusal", "rows"),
+    *("self", "value"),
+    *IMPORTED,
+)
+"""Names that functions about one mode use themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the expressions of one mode may name, as Python writes it.
+
+    `serving`: parameters that vary, under the names they have for this worker; `live`: the
+    live variables that load sees.
+    """
+
+    runner: RunnerModel
+    mode: Mode
+    names: Names
+    serving: Mapping[str, Parameter]
+    visible: frozenset[str]
+
+    def source(self, extra: Mapping[str, str] | None = None) -> Source:
+        """Writes expressions over live variables, axes, local names and the configuration."""
+        base = self.runner.engine.settings.source("config")
+        known: dict[str, str] = {}
+        for name in self.serving:
+            local = self.names.of(name)
+            guarded = self.runner.engine.settings.of(name).guarded
+            known[name] = f"present({local})" if guarded else local
+        return base.with_names(known | dict(extra or {}))
+
+    def local(self, name: str) -> str:
+        """A live variable, axis or `let` as a local name."""
+        return self.names.of(name)
+
+
+def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
+    """The scope of one mode of one runner."""
+    engine = runner.engine
+    used = _used(runner, mode)
+    serving = {name: each for name, each in runner.serving.items() if name in used}
+    names = [
+        *(axis.name for axis in engine.axes),
+        *(variable.name for variable in mode.live),
+        *serving,
+        *(
+            name
+            for entry in (*mode.pipeline, *runner.runner.pipeline)
+            for name in local_names(engine.transform(entry.transform))
+        ),
+    ]
+    visible = frozenset(variable.name for variable in mode.live if variable.seen_in)
+    return Scope(runner, mode, Names(names, RESERVED_LOCALS), serving, visible)
+
+
+def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
+    """The names, as this worker has them, that expressions about batches of a mode depend on."""
+    entries = (*mode.pipeline, *runner.runner.pipeline)
+    steps = [runner.engine.transform(entry.transform) for entry in entries]
+    expressions = [
+        *(value for _, value in mode.axes),
+        *(value for entry in entries for _, value in entry.arguments),
+        *runner.runner.accepts,
+        *(value for step in steps for _, value in (*step.let, *step.assigns)),
+        *(end for each in mode.live for end in (each.range.low, each.range.high)),
+        *mode.where,
+        *(extent for slot in runner.engine.spec.slots for extent in slot.shape),
+    ]
+    return frozenset[str]().union(*(free_names(runner.of_batch(each)) for each in expressions))
+
+
+def local_names(step: Transform) -> tuple[str, ...]:
+    """The names that a transform has for itself."""
+    return (*step.arguments, *(name for name, _ in step.let))

@@ -1,0 +1,226 @@
+"""The module `selection`: for each worker with several runners, which of them takes a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ullage.emit.accepting import Accepting, Chain, asked_facts, chains_of, has_choice
+from ullage.emit.extents import ExtentsWriter
+from ullage.emit.model import EngineModel, RunnerModel
+from ullage.emit.modules import Module, render
+from ullage.emit.names import Names
+from ullage.emit.scope import scope_of
+from ullage.emit.text import comment, docstring, literal, sentence
+from ullage.expr.simplify import fold
+from ullage.expr.tree import TRUE
+from ullage.spec.model import Worker
+
+RESERVED = ("config", "modes", "select", "self")
+"""What the runners of a worker have besides runners and ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerView:
+    """One runner as an attribute; `exists` is the condition for it, empty where it always holds."""
+
+    attribute: str
+    type: str
+    arguments: str
+    exists: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """One runner that may take a batch: how it is asked, and the attribute that it is."""
+
+    place: str
+    condition: str
+    runner: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeView:
+    """How a runner is chosen in one mode."""
+
+    place: str
+    name: str
+    member: str
+    doc: str
+    lines: tuple[str, ...]
+    asked: tuple[AskView, ...]
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """The class of one worker."""
+
+    place: str
+    at: str
+    name: str
+    doc: str
+    worker: str
+    ranks: tuple[tuple[str, str], ...]
+    runners: tuple[RunnerView, ...]
+    modes: tuple[ModeView, ...]
+    engine: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseView:
+    """Modes in which a runner takes a batch under the same condition."""
+
+    pattern: str
+    lines: tuple[str, ...]
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class CanRunView:
+    """Whether a runner takes a batch: by mode, and with which answers of the engine."""
+
+    engine: str
+    cases: tuple[CaseView, ...]
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it takes every batch of its modes."""
+        return all(case.condition == "True" for case in self.cases)
+
+
+def can_run(runner: RunnerModel) -> CanRunView | None:
+    """How the runner says which batches it takes; None where there is no other to take them."""
+    if not has_choice(runner.engine, runner.planned.worker):
+        return None
+    grouped: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for mode, _ in runner.modes:
+        scope = scope_of(runner, mode)
+        accepting = Accepting(scope, "extents.rows", "extents.padded")
+        lines = tuple(ExtentsWriter(scope).seen(accepting.live()))
+        grouped.setdefault((lines, accepting.condition()), []).append(f"Mode.{mode.name.upper()}")
+    cases = tuple(
+        CaseView(" | ".join(modes), lines, condition)
+        for (lines, condition), modes in grouped.items()
+    )
+    return CanRunView(runner.classes.facts if asked_facts(runner) else "", cases)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionEmitter:
+    """Writes how runners are chosen."""
+
+    engine: EngineModel
+
+    def modules(self) -> Iterator[Module]:
+        """The module `selection`, if some worker has a choice."""
+        workers = [
+            worker for worker in self.engine.spec.workers if has_choice(self.engine, worker.name)
+        ]
+        if not workers:
+            return
+        views = [_WorkerWriter(self.engine, worker).view() for worker in workers]
+        body = render("selection.py.j2", workers=views)
+        about = (sentence(f"Which runner of {self.engine.spec.engine} takes a batch"),)
+        yield Module("selection.py", about, body, self._siblings())
+
+    def _siblings(self) -> Mapping[str, str]:
+        siblings = {"Arenas": "arenas", "Config": "config", "Extents": "batch"}
+        siblings |= {"LiveBatch": "batch", "Mode": "batch", "Rows": "batch"}
+        siblings |= dict.fromkeys(self.engine.settings.enum_classes, "config")
+        for runner in self.engine.runners:
+            siblings |= {runner.classes.runner: runner.classes.module, runner.classes.module: ""}
+            siblings |= {runner.classes.facts: "engine"}
+        return siblings
+
+
+class _OfWorker(RunnerModel):
+    """A runner as the selection of its worker sees it: with the ranks of all runners."""
+
+    def __init__(self, runner: RunnerModel, groups: tuple[str, ...]) -> None:
+        super().__init__(runner.engine, runner.planned, runner.classes)
+        self._groups = groups
+
+    @property
+    def collective_groups(self) -> tuple[str, ...]:
+        return self._groups
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkerWriter:
+    """Writes the class of one worker."""
+
+    engine: EngineModel
+    worker: Worker
+
+    def view(self) -> WorkerView:
+        facts = [each.classes.facts for each in self._runners if asked_facts(each)]
+        name = self.engine.selection_class(self.worker.name)
+        about = f"The runners of worker {self.worker.name}, of which one takes each batch"
+        return WorkerView(
+            comment(self.worker.place.short),
+            literal(self.worker.place.short),
+            name,
+            docstring((sentence(about),)),
+            literal(self.worker.name),
+            tuple((self._ranks_name(group), group) for group in self._groups),
+            tuple(self._runner(each) for each in self._runners),
+            tuple(self._mode(each) for each in chains_of(self.engine, self.worker.name)),
+            facts[0] if len(facts) == 1 else f"{name}Facts" if facts else "",
+            tuple(facts) if len(facts) > 1 else (),
+        )
+
+    @property
+    def _runners(self) -> tuple[RunnerModel, ...]:
+        own = (each for each in self.engine.runners if each.planned.worker == self.worker.name)
+        return tuple(own)
+
+    @property
+    def _groups(self) -> tuple[str, ...]:
+        groups = (group for each in self._runners for group in each.collective_groups)
+        return tuple(dict.fromkeys(groups))
+
+    def _ranks_name(self, group: str) -> str:
+        return "ranks" if len(self._groups) == 1 else f"{group}_ranks"
+
+    def _attribute(self, runner: RunnerModel) -> str:
+        reserved = (*RESERVED, *(self._ranks_name(group) for group in self._groups))
+        return Names((each.planned.runner for each in self._runners), reserved).of(
+            runner.planned.runner
+        )
+
+    def _exists(self, runner: RunnerModel) -> str:
+        exists = fold(runner.rewrite(runner.runner.when))
+        return "" if exists == TRUE else self.engine.settings.source("config").of(exists)
+
+    def _runner(self, runner: RunnerModel) -> RunnerView:
+        ranks = (
+            f"{runner.ranks_name(group)}={self._ranks_name(group)}"
+            for group in runner.collective_groups
+        )
+        arguments = ", ".join(("config", *ranks, "device=device", "debug=debug", "arenas=arenas"))
+        attribute, exists = self._attribute(runner), self._exists(runner)
+        return RunnerView(attribute, runner.classes.runner, arguments, exists)
+
+    def _mode(self, chain: Chain) -> ModeView:
+        mode, first = chain.mode, chain.runners[0]
+        scope = scope_of(_OfWorker(first, self._groups), mode)
+        *earlier, last = chain.runners
+        ending = f"self.{self._attribute(last)}"
+        return ModeView(
+            comment(mode.place.short, 4),
+            mode.name,
+            mode.name.upper(),
+            docstring((sentence(f"The runner of a batch in mode {mode.name}"),), indent=8),
+            tuple(ExtentsWriter(scope).offered(first.classes.module)),
+            tuple(self._ask(each) for each in earlier),
+            f"present({ending})" if self._exists(last) else ending,
+        )
+
+    def _ask(self, runner: RunnerModel) -> AskView:
+        attribute = f"self.{self._attribute(runner)}"
+        engine = ", engine" if asked_facts(runner) else ""
+        asks = f"{attribute}.can_run(live, extents{engine})"
+        condition = f"{attribute} is not None and {asks}" if self._exists(runner) else asks
+        return AskView(comment(runner.planned.place.short, 8), condition, attribute)

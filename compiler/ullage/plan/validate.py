@@ -1,0 +1,85 @@
+"""Checking a placement anew, without anything that made it.
+
+What may be alive together is read from the spec's own groups once more, and slots are compared two
+by two: no bytes in common, every start aligned, every slot inside of its arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from ullage.expr.evaluate import evaluate_boolean
+from ullage.plan.arenas import PlacedArena
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Concurrent, Spec
+
+Values = Mapping[str, int | bool | Sequence[int]]
+Beside = Callable[[str, str], bool]
+"""Whether two runners, named as in the plan, may be alive together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One slot of one runner: bytes [start, end) of an arena."""
+
+    runner: str
+    slot: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.runner}.{self.slot} in bytes {self.start} to {self.end}"
+
+
+def flaws_of(
+    arenas: Iterable[PlacedArena], resolved: ResolvedSpec, values: Values, alignment: int
+) -> tuple[str, ...]:
+    """What is wrong with the arenas of a configuration, in words; nothing if all is well.
+
+    `values` is a whole configuration with its definitions.
+    """
+    groups = [each for each in resolved.spec.concurrent if evaluate_boolean(each.when, values)]
+
+    def beside(one: str, two: str) -> bool:
+        return any(_beside(group, resolved.spec, one, two) for group in groups)
+
+    return tuple(
+        f"{arena.device} arena: {flaw}"
+        for arena in arenas
+        for flaw in flaws_of_slots(tuple(_slots(arena)), arena.bytes, alignment, beside)
+    )
+
+
+def flaws_of_slots(
+    slots: Sequence[Placed], size: int, alignment: int, beside: Beside
+) -> Iterator[str]:
+    """What is wrong with slots in one arena of `size` bytes."""
+    for slot in slots:
+        if slot.start % alignment != 0:
+            yield f"{slot} does not begin at a multiple of {alignment}"
+        if not 0 <= slot.start <= slot.end <= size:
+            yield f"{slot} leaves the {size} bytes of the arena"
+    for one, two in combinations(slots, 2):
+        shared = min(one.end, two.end) - max(one.start, two.start)
+        if shared > 0 and (one.runner == two.runner or beside(one.runner, two.runner)):
+            yield f"{one} and {two} are alive together and share {shared} bytes"
+
+
+def _slots(arena: PlacedArena) -> Iterator[Placed]:
+    for runner in arena.runners:
+        for slot in runner.slots:
+            yield Placed(runner.name, slot.name, slot.offset, slot.offset + slot.bytes)
+
+
+def _beside(group: Concurrent, spec: Spec, one: str, two: str) -> bool:
+    """Whether the group has the two runners under two different names."""
+    named_one = {name for name in group.runners if _means(spec, name, one)}
+    named_two = {name for name in group.runners if _means(spec, name, two)}
+    return bool(named_one and named_two and not named_one & named_two)
+
+
+def _means(spec: Spec, name: str, runner: str) -> bool:
+    own = {f"{name}_{w}" for each in spec.runners if each.name == name for w in each.workers}
+    return runner == name or runner in own

@@ -1,0 +1,201 @@
+"""Arenas that runners share: the region of each runner, and who loaded into it last.
+
+Runners that are never alive together have regions that overlap: what one of them loads, the other
+one loses. Loads need to know nothing of that, since each writes everything that it exposes. Debug
+mode counts loads as claims, so that a runner which still reads what another one has overwritten
+is found, and so that guards between slots are looked at before somebody else overwrites them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ullage_runtime.arena import (
+    GUARD_BYTES,
+    Arena,
+    Layout,
+    SlotShape,
+    Span,
+    check_guards,
+    guards_between,
+    lay_out,
+    set_guards,
+)
+from ullage_runtime.debug import DebugOptions
+from ullage_runtime.errors import DebugError
+from ullage_runtime.storage import spanned_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerLayout:
+    """Where one runner's slots lie from its own start, for each device role."""
+
+    compute: Layout
+    host: Layout
+
+    @classmethod
+    def of(
+        cls,
+        compute: Sequence[SlotShape] = (),
+        host: Sequence[SlotShape] = (),
+        *,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """The slots of each role one after another, with guards between them in debug mode."""
+        room = GUARD_BYTES if debug.canaries else 0
+        return cls(lay_out(compute, guard_bytes=room), lay_out(host, guard_bytes=room))
+
+
+class SharedArena:
+    """One allocation with a region for each runner. `debug` must be that of all its runners."""
+
+    def __init__(
+        self,
+        device: torch.device | str,
+        size_bytes: int,
+        *,
+        pinned: bool = False,
+        debug: DebugOptions,
+    ) -> None:
+        self.arena = Arena(device, size_bytes, pinned=pinned)
+        self.debug = debug
+        self.regions: list[Region] = []
+        self.claims = 0
+
+    def region(self, runner: str, start: int, layout: Layout) -> Region:
+        """Place a runner's slots from byte `start` on. ValueError if they leave the arena."""
+        placed = Region(self, runner, start, layout)
+        self.regions.append(placed)
+        if self.debug.claims:
+            placed.claim()
+        return placed
+
+
+class Region:
+    """The bytes [start, end) of an arena that the slots of one runner take."""
+
+    def __init__(self, shared: SharedArena, runner: str, start: int, layout: Layout) -> None:
+        self.shared = shared
+        self.runner = runner
+        self.layout = layout
+        self.start = start
+        self.end = start + layout.size_bytes
+        placed = zip(layout.slots, layout.offsets, strict=True)
+        self._slots: dict[str, Tensor] = {
+            slot.name: shared.arena.view(start + offset, slot.shape, slot.dtype, name=slot.name)
+            for slot, offset in placed
+        }
+        self._guards = tuple(self._find_guards()) if shared.debug.canaries else ()
+        self._claim = 0
+
+    def slot(self, name: str) -> Tensor:
+        """The slot of that name. KeyError if there is none."""
+        return self._slots[name]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nobody has loaded into these bytes since this runner has, as claims tell."""
+        return 0 < self._claim > max((each._claim for each in self._overlapping()), default=0)
+
+    def claim(self) -> None:
+        """Debug mode: take the bytes over. DebugError (U733) if a guard was overwritten before."""
+        for region in self._overlapping():
+            if region.is_kept:
+                region.check_canaries()
+        if self.is_kept:
+            self.check_canaries()
+        else:
+            set_guards(self.shared.arena.storage, self._guards)
+        self.shared.claims += 1
+        self._claim = self.shared.claims
+
+    def require_kept(self, since: int) -> None:
+        """What was loaded here after claim `since` is still there. DebugError (U735) if not."""
+        if self._claim <= since or self.is_kept:
+            return
+        others = (each.runner for each in self._overlapping() if each._claim > self._claim)
+        raise DebugError(
+            "U735",
+            f"While the steps of runner {self.runner} ran, {', '.join(others)} loaded into the "
+            "storage that they share, and what the steps read was lost. If both may be alive at "
+            "once, the spec has to say so under 'concurrent'.",
+        )
+
+    def check_canaries(self) -> None:
+        """Guards between the slots are intact. DebugError (U733) names the slots before others."""
+        check_guards(self.shared.arena.storage, self._guards)
+
+    def _overlapping(self) -> Iterator[Region]:
+        for other in self.shared.regions:
+            if other is not self and self.start < other.end and other.start < self.end:
+                yield other
+
+    def _find_guards(self) -> Iterator[Span]:
+        spans: list[Span] = []
+        for slot, offset in zip(self.layout.slots, self.layout.offsets, strict=True):
+            start = self.start + offset
+            end = start + spanned_bytes(slot.shape, slot.dtype)
+            if end > start:
+                spans.append(Span(start, end, slot.name))
+        return guards_between(spans, Span(self.start, self.end, "0 (start of the runner)"))
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """What one runner has of the arena of each device role."""
+
+    compute: Region
+    host: Region
+
+    @classmethod
+    def alone(
+        cls, runner: str, layout: RunnerLayout, *, device: torch.device | str, debug: DebugOptions
+    ) -> Regions:
+        """Arenas that are the runner's own."""
+        compute = SharedArena(device, layout.compute.size_bytes, debug=debug)
+        host = SharedArena("cpu", layout.host.size_bytes, pinned=True, debug=debug)
+        return cls(compute.region(runner, 0, layout.compute), host.region(runner, 0, layout.host))
+
+    @property
+    def arenas(self) -> tuple[Arena, Arena]:
+        """The arenas, which other runners may have regions in too."""
+        return self.compute.shared.arena, self.host.shared.arena
+
+    @property
+    def claims(self) -> tuple[int, int]:
+        """How many claims there were, for `require_kept`."""
+        return self.compute.shared.claims, self.host.shared.claims
+
+    def claim(self) -> None:
+        """Debug mode: this runner is about to load. DebugError (U733) if a guard is broken."""
+        self.compute.claim()
+        self.host.claim()
+
+    def require_kept(self, since: tuple[int, int]) -> None:
+        """Nobody has overwritten what was loaded after `since`. DebugError (U735) if so."""
+        self.compute.require_kept(since[0])
+        self.host.require_kept(since[1])
+
+    def check_canaries(self) -> None:
+        """Guards between the slots are intact. DebugError (U733) if not."""
+        self.compute.check_canaries()
+        self.host.check_canaries()
+
+    def require_made_for(
+        self, layout: RunnerLayout, *, device: torch.device, debug: DebugOptions
+    ) -> None:
+        """ValueError if the arenas were made for something else than what this runner is."""
+        shared = self.compute.shared
+        if (self.compute.layout, self.host.layout) != (layout.compute, layout.host):
+            problem = "another configuration"
+        elif shared.arena.device.type != device.type:
+            problem = f"device {shared.arena.device}"
+        elif shared.debug.claims != debug.claims:
+            problem = "another debug mode"
+        else:
+            return
+        raise ValueError(f"The arenas of runner {self.compute.runner} are for {problem}.")

@@ -1,0 +1,82 @@
+"""What the plan of SGLang's eager runners takes, beside what SGLang allocates for the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from math import prod
+
+import pytest
+
+from support.sglang_table import ROOT, Row, rows
+from ullage.analysis import Analysis, analyse
+from ullage.configuration.values import complete
+from ullage.plan.arenas import PlacedArena, arenas_for
+from ullage.plan.model import ALIGNMENT
+from ullage.plan.validate import flaws_of
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One configuration of the table: its eager runners, target and maybe draft."""
+
+    name: str
+    runners: tuple[Row, ...]
+
+    @property
+    def sglang_bytes(self) -> int:
+        """What SGLang's registries take on device and host; each worker allocates its own.
+
+        For each token: ids, positions, cache locations and three rotary positions of 8 bytes. For
+        each request: pool indices, and lengths on the device and on the host.
+        """
+        return sum(48 * row.tokens + 24 * row.requests for row in self.runners)
+
+
+def configurations() -> Iterator[Configuration]:
+    for name, found in groupby(rows(), key=lambda row: row.name):
+        yield Configuration(name, tuple(found))
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return analyse(ROOT / "specs" / "sglang")
+
+
+def placed(analysis: Analysis, configuration: Configuration) -> tuple[PlacedArena, ...]:
+    given = configuration.runners[-1].configuration()
+    values = complete(analysis.resolved, given)
+    arenas = arenas_for(analysis.plan, values)
+    assert flaws_of(arenas, analysis.resolved, values, ALIGNMENT) == ()
+    return arenas
+
+
+def planned_bytes(analysis: Analysis, configuration: Configuration) -> int:
+    return sum(arena.bytes for arena in placed(analysis, configuration))
+
+
+@pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
+def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
+    analysis: Analysis, configuration: Configuration
+) -> None:
+    for arena in placed(analysis, configuration):
+        assert arena.gap == 0
+        assert arena.bytes == max(runner.bytes for runner in arena.runners)
+        assert len(arena.runners) == len(configuration.runners)
+
+
+@pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
+def test_the_plan_takes_less_than_sglang(analysis: Analysis, configuration: Configuration) -> None:
+    assert planned_bytes(analysis, configuration) < configuration.sglang_bytes
+
+
+def test_workers_that_take_turns_halve_what_they_take(analysis: Analysis) -> None:
+    shares = []
+    for configuration in configurations():
+        if len(configuration.runners) > 1:
+            arenas = placed(analysis, configuration)
+            alone = sum(arena.alone for arena in arenas)
+            shares.append(planned_bytes(analysis, configuration) / alone)
+    assert len(shares) == 3
+    assert prod(shares) ** (1 / len(shares)) < 0.75

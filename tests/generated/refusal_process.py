@@ -1,0 +1,43 @@
+"""One rank of two: loads batches of SGLang, of which one is illegal, and prints what came out.
+
+Run by test_sglang_refusals.py as `refusal_process.py SCENARIO BACKEND RANK RENDEZVOUS_FILE`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import torch
+import torch.distributed as dist
+
+from support.rank_processes import join_group
+from support.sglang_engine import decode_batch, two_ranks
+from ullage_generated.sglang import EagerTargetRunner, LiveBatch, Mode
+from ullage_runtime.errors import UllageRuntimeError
+from ullage_runtime.ranks import DistributedRanks
+
+
+def outcome(runner: EagerTargetRunner, live: LiveBatch) -> object:
+    before = [slot.clone() for slot in runner.registry.slots]
+    try:
+        batch = runner.load(live)
+    except UllageRuntimeError as error:
+        written = not all(map(torch.equal, before, runner.registry.slots))
+        return [error.code, str(error), written]
+    return [batch.live_requests, batch.requests, batch.tokens]
+
+
+def main() -> None:
+    scenario, backend, rank, rendezvous = sys.argv[1:]
+    device = join_group(backend, int(rank), rendezvous)
+    ranks = DistributedRanks(None, device, check_order=scenario == "in_debug_mode")
+    runner = EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=scenario == "in_debug_mode")
+    first = (decode_batch(3), decode_batch(7))[int(rank)]
+    second = (decode_batch(3), LiveBatch(mode=Mode.IDLE))[int(rank)]
+    print(json.dumps([outcome(runner, live) for live in (first, second)]))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

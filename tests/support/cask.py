@@ -1,0 +1,94 @@
+"""A small engine whose ranks agree twice, in two groups, and whose batches can be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_ENGINE = """\
+ullage: 1
+engine: cask
+axes:
+  rows: {doc: rows of the batch}
+workers:
+  main: {doc: the only process}
+parameters:
+  most: {type: int, range: [2, 64], default: 8, doc: most rows of a batch}
+  spare: {type: int, range: [0, 9], default: 3, doc: rows that are kept free}
+  cells: {type: int, range: [2, 999], default: 40, doc: cells of the pool}
+  ranks: {type: int, range: [1, 8], default: 2, doc: ranks of each group}
+  near: {type: bool, default: true, doc: agree with the near group twice}
+constraints:
+  - {that: spare < most, else: some row can be used}
+definitions:
+  usable: most - spare if near else most
+  one: 1
+ranks: ranks
+"""
+
+_TRANSFORMS = """\
+transforms:
+  first:
+    when: near
+    collective: {op: most, group: near}
+    rows: max_ranks(rows)
+  second:
+    collective: {op: most, group: far}
+    rows: max_ranks(rows)
+  third:
+    arguments: [step]
+    collective: {op: most, group: near}
+    rows: max_ranks(align_up(rows, step))
+"""
+
+_SLOTS = """\
+slots:
+  ids: {shape: [rows], dtype: int64, source: batch.ids, values: [0, 999]}
+  table:
+    {shape: ["sum_requests(size)"], dtype: int32, source: batch.table, modes: [step],
+     values: [0, 999]}
+readers:
+  kernel: {reads: {ids: {rows: padded, fill: 5}}}
+  looker: {modes: [step], reads: {table: {rows: live}}}
+"""
+
+_STEP = """\
+mode: step
+live:
+  rows: {range: [one, usable], seen_in: batch.size}
+  more: {range: [0, usable - rows], seen_in: batch.more}
+  length: {per: rows, range: [1, most], seen_in: batch.lengths}
+  size: {per: rows, range: [1, 9], seen_in: assumed}
+  where:
+    - sum_requests(length + 1) <= cells
+    - sum_requests(size) <= cells
+    - rows * one + more <= most
+axes: {rows: rows + more}
+pipeline: [first, second, third(step=4)]
+"""
+
+_REST = """\
+mode: rest
+live: {}
+axes: {rows: 0}
+pipeline: [first, second, third(step=4)]
+peers: [step]
+"""
+
+_RUNNER = """\
+runner: plain
+workers: [main]
+modes: all
+slots: all
+steps:
+  - {do: load}
+  - {step: run, readers: [kernel, looker]}
+"""
+
+CASK: Mapping[str, str] = {
+    "engine.yaml": _ENGINE,
+    "transforms.yaml": _TRANSFORMS,
+    "slots.yaml": _SLOTS,
+    "modes/step.yaml": _STEP,
+    "modes/rest.yaml": _REST,
+    "runners/plain.yaml": _RUNNER,
+}
