@@ -17,6 +17,7 @@ from ullage_generated.sglang import (
     EagerTargetBatch,
     EagerTargetRunner,
     LiveBatch,
+    SpeculativeAlgorithm,
     strategies,
 )
 from ullage_runtime.debug import poison
@@ -78,7 +79,7 @@ def test_what_one_worker_leaves_behind_is_never_seen_by_the_other(
         return
     ranks = Others(config.num_dp_ranks)
     target, draft = sharing(config, debug=debug)
-    alone = {
+    alone: dict[Runner, Runner] = {
         target: EagerTargetRunner(config, ranks, device="cpu", debug=debug),
         draft: EagerDraftRunner(config, ranks, device="cpu", debug=debug),
     }
@@ -94,7 +95,7 @@ def test_what_one_worker_leaves_behind_is_never_seen_by_the_other(
 
 
 def test_both_workers_take_no_more_than_the_larger_one() -> None:
-    config = Config.of(speculative_algorithm="eagle")
+    config = Config.of(speculative_algorithm=SpeculativeAlgorithm.EAGLE)
     target, draft = sharing(config, debug=False)
     for role in (0, 1):
         shared = target.registry.arenas[role]
@@ -109,7 +110,7 @@ def test_both_workers_take_no_more_than_the_larger_one() -> None:
 
 
 def test_debug_mode_finds_a_draft_that_loads_while_the_target_runs() -> None:
-    target, draft = sharing(Config.of(speculative_algorithm="eagle"), debug=True)
+    target, draft = sharing(Config.of(speculative_algorithm=SpeculativeAlgorithm.EAGLE), debug=True)
     before = target.registry.regions.claims
     for runner in (target, draft):
         largest = runner.largest_batch()
