@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -137,6 +138,7 @@ def record(rounds: list[Round], specs: str) -> None:
     packages = ("ullage", "sympy", "z3-solver", "ruff")
     result = {
         "what": f"whole-process seconds of ullage compile {specs}",
+        "date": datetime.now(UTC).date().isoformat(),
         "machine": {
             "architecture": platform.machine(),
             "cores": os.cpu_count(),

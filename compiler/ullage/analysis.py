@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ullage.audit.wellformed import check_audits
@@ -11,7 +11,7 @@ from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
 from ullage.bound.narrowing import narrow
 from ullage.bound.oracle import oracle_for
-from ullage.bound.problem import Problem
+from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.plan.layout import plan
@@ -28,7 +28,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A spec folder, read, resolved, bounded, proved and planned; `warnings` never fail a run."""
+    """A spec folder, read, resolved, bounded, proved and planned; `warnings` never fail a run.
+
+    The domain of `problem`, which `solver` knows, leaves out what the plan refuses.
+    """
 
     sources: SourceSet
     resolved: ResolvedSpec
@@ -64,9 +67,20 @@ def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
     planned = plan(resolved, problem, capacities, solver, collector)
     collector.raise_if_errors()
     certificate = certify(problem, capacities, solver, _assumed(resolved), progress)
+    if planned.refusals:
+        problem = _without_refused(problem, planned)
+        solver = Solver(problem.domain)
     return Analysis(
         sources, resolved, problem, solver, capacities, certificate, planned, collector.diagnostics
     )
+
+
+def _without_refused(problem: Problem, planned: Plan) -> Problem:
+    """The problem over the configurations that generated code accepts."""
+    domain = problem.domain
+    refused = tuple(Constraint(*refusal) for refusal in planned.refusals)
+    domain = replace(domain, constraints=(*domain.constraints, *refused))
+    return replace(problem, domain=domain)
 
 
 def _assumed(resolved: ResolvedSpec) -> tuple[str, ...]:

@@ -33,6 +33,19 @@ def values_of(*sources: Tensor | None) -> list[int]:
     return []
 
 
+def single_value(mode: str, variable: str, source: Tensor | None, *, place: str) -> int:
+    """The only element of a source of a live variable, for debug mode: reads the device.
+
+    BatchError: U713 without a source, U716 for one that has not exactly one element.
+    """
+    if source is None:
+        raise BatchError("U713", mode, variable, "has no source in the batch", place=place)
+    if source.numel() != 1:
+        problem = f"has a source of shape {tuple(source.shape)}, but is one number"
+        raise BatchError("U716", mode, variable, problem, place=place)
+    return int(source.item())
+
+
 def check_extent(
     mode: str, axis: str, extent: int, capacity: int, *, place: str, binding: str
 ) -> None:
@@ -117,12 +130,14 @@ def check_source(
     into: Tensor,
     place: str,
     accepts: tuple[torch.dtype, ...] = (),
+    settled: bool = True,
 ) -> Tensor:
     """A source can be copied into its slot; returns it.
 
-    `shape`: the exact live shape; `into`: the slot (its dtype, or one in `accepts`, and its
-    device are demanded). A source inside the slot's allocation must be the head of this very
-    slot: anything else there would be overwritten before it is read.
+    `shape`: the exact live shape; `into`: the slot at its capacity (its dtype, or one in
+    `accepts`, and its device are demanded). A source inside the slot's allocation must be the
+    head of this very slot: anything else there would be overwritten before it is read. Where it
+    is not `settled` which runner's slot this will be, that is left out.
     Raises BatchError: U713 missing, U714 dtype, U715 device, U716 shape, U718 overlap,
     U719 gradients.
     """
@@ -134,7 +149,7 @@ def check_source(
         and (dtype is into.dtype or dtype in accepts)
         and source.device == into.device
         and not (source.requires_grad and torch.is_grad_enabled())
-        and (not overlaps_storage(source, into) or is_in_place(source, into))
+        and (not settled or not overlaps_storage(source, into) or is_in_place(source, into))
     ):
         return source
     code, problem = _source_problem(source, shape, into, accepts)

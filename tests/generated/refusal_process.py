@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import torch
 import torch.distributed as dist
@@ -31,9 +32,13 @@ def outcome(runner: EagerTargetRunner, live: LiveBatch) -> object:
 def main() -> None:
     scenario, backend, rank, rendezvous = sys.argv[1:]
     device = join_group(backend, int(rank), rendezvous)
-    ranks = DistributedRanks(None, device, check_order=scenario == "in_debug_mode")
-    runner = EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=scenario == "in_debug_mode")
-    first = (decode_batch(3), decode_batch(7))[int(rank)]
+    debug = scenario.startswith("in_debug_mode")
+    ranks = DistributedRanks(None, device, check_order=debug)
+    runner = EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=debug)
+    illegal = decode_batch(7)
+    if scenario.endswith("_source"):
+        illegal = replace(decode_batch(2), seq_lens=torch.tensor([5, 6], dtype=torch.int16))
+    first = (decode_batch(3), illegal)[int(rank)]
     second = (decode_batch(3), LiveBatch(mode=Mode.IDLE))[int(rank)]
     print(json.dumps([outcome(runner, live) for live in (first, second)]))
     dist.destroy_process_group()

@@ -11,7 +11,6 @@ from support.bounds import Derived, derived
 from support.comparing import differences, false_witnesses
 from support.small_specs import SLOT, mode_text, small
 from support.specs import Files
-from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.spell import spell
 
 PARAMETERS = (
@@ -250,6 +249,8 @@ CASES: dict[str, Case] = {
         ),
         runners=(graph("requests <= max(sizes)", pipeline="fill"),),
         ranks="dp",
+        # whether other ranks, which may be absent, bring exactly the largest bucket is not known
+        loose=frozenset(("graph_target",)),
     ),
     "live rows decide": Case(
         modes=(ROUNDED,),
@@ -351,5 +352,5 @@ def test_an_own_total_beside_a_maximum_over_ranks_is_not_that_of_one_rank(tmp_pa
     files = small(
         long, parameters=RANKED, transforms=(SYNC,), slots=(SLOT, f"both: {both}"), ranks="dp"
     )
-    with pytest.raises(DiagnosticError, match=r"U402|U503"):
-        derived(tmp_path, files)  # no wrong capacity, although none is known
+    found = derived(tmp_path, files)
+    assert differences(found) == []

@@ -32,7 +32,7 @@ from ullage_runtime.integers import align_up, cdiv, next_in
 
 FAST = range(8)
 SLOW = range(8, 80)
-LEAST_SHARE = 0.7
+LEAST_SHARE = 0.92
 BATCHED = 16
 """Configurations tried for each of the fast specs."""
 

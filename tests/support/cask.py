@@ -57,10 +57,13 @@ live:
   rows: {range: [one, usable], seen_in: batch.size}
   more: {range: [0, usable - rows], seen_in: batch.more}
   length: {per: rows, range: [1, most], seen_in: batch.lengths}
-  size: {per: rows, range: [1, 9], seen_in: assumed}
+  size: {per: rows, range: [1, 9], seen_in: assumed, debug_in: batch.sizes}
+  depth: {range: [0, most], seen_in: assumed, debug_in: batch.depth, doc: rows that wait}
+  width: {range: [0, depth], seen_in: assumed, debug_in: "batch.grid[1]"}
   where:
     - sum_requests(length + 1) <= cells
     - sum_requests(size) <= cells
+    - depth + width <= most
     - rows * one + more <= most
 axes: {rows: rows + more}
 pipeline: [first, second, third(step=4)]
@@ -82,6 +85,7 @@ slots: all
 steps:
   - {do: load}
   - {step: run, readers: [kernel, looker]}
+warm_up: {step: settle, modes: [step]}
 """
 
 CASK: Mapping[str, str] = {

@@ -234,11 +234,19 @@ def readers() -> st.SearchStrategy[Reader]:
     return st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
 
 
+def _with_debug_source(variable: LiveVariable) -> st.SearchStrategy[LiveVariable]:
+    """The variable, and perhaps where debug mode reads it if load does not see it."""
+    if variable.seen_in:
+        return st.just(variable)
+    sources = extents() if variable.per is None else fields()
+    return (st.none() | sources).map(lambda source: replace(variable, debug_in=source))
+
+
 @st.composite
 def modes(draw: st.DrawFn) -> Mode:
     live = st.builds(
         LiveVariable, names(), ranges(), several(extents()), st.none() | names(), texts(), _place
-    )
+    ).flatmap(_with_debug_source)
     return Mode(
         name=draw(names()),
         when=draw(conditions()),

@@ -123,7 +123,8 @@ class Wastes:
         """The defaults, and each legal configuration that differs from them in one switch."""
         for origin, given in self._given():
             try:
-                values = complete(self.analysis.resolved, given)
+                domain = self.analysis.problem.domain
+                values = complete(self.analysis.resolved, given, domain=domain)
             except DiagnosticError:
                 continue  # the switch alone makes no legal configuration
             yield _Sample(origin, Configuration(self.shower.parameters(values), values))

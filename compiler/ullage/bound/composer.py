@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ullage.bound.problem import Coupling, Live, Stage
+from ullage.bound.polarity import Polarity
+from ullage.bound.problem import Coupling, Live, Share, Stage
 from ullage.bound.ranks import AcrossRanks, Axes, Turn
 from ullage.bound.sums import Totals
 from ullage.expr.simplify import fold
@@ -19,6 +20,7 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Name,
+    children,
     conjunction,
     free_names,
     substitute,
@@ -46,26 +48,37 @@ class Composer:
 
     `own_peer`: other ranks in the same mode have variables of their own. Without it the own rank
     stands for them, and what it brings to a maximum over ranks has a mark in the extents until
-    `unmarked`, so that it is not confused with what the own rank has besides. `runners`: the one
-    that loads the mode, and those that have a say in which of its batches it gets.
+    `written_out`, so that it is not confused with what the own rank has besides. `runners`: the one
+    that loads the mode, and those that have a say in which of its batches it gets.`maxima`:
+    those over ranks, as if there were one in each mode. With `may_be_absent` what a rank in another
+    mode brings starts from zero; without it this has to make no difference. `shares`: what ranks
+    bring to sums and maxima.
     """
 
     resolved: ResolvedSpec
     for_worker: ForWorker
     runners: tuple[Runner, ...] = ()
     own_peer: bool = False
+    may_be_absent: bool = False
     needs_own_peer: bool = False
     marks: dict[str, Expr] = field(default_factory=dict)
+    maxima: dict[str, Expr] = field(default_factory=dict)
+    copies: dict[tuple[Turn, Expr], int] = field(default_factory=dict)
+    shares: list[Share] = field(default_factory=list)
     live: list[Live] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
     totals: dict[str, Totals] = field(default_factory=dict)
     values: dict[str, Axes] = field(default_factory=dict)
+    brought_live: list[Live] = field(default_factory=list)
 
     @property
     def all_live(self) -> tuple[Live, ...]:
-        """All live variables, the totals over requests after what they total."""
-        totals = (each for totals in self.totals.values() for each in totals.live)
-        return (*self.live, *totals)
+        """All live variables; totals over requests stand between what they total and bound."""
+        totals = tuple(each for totals in self.totals.values() for each in totals.live)
+        names = {each.name for each in totals}
+        bounded = tuple(each for each in self.live if free_names(each.high) & names)
+        free = (each for each in self.live if each not in bounded)
+        return (*free, *totals, *bounded, *self.brought_live)
 
     @property
     def all_couplings(self) -> tuple[Coupling, ...]:
@@ -147,7 +160,9 @@ class Composer:
         exists = fold(conjunction(guard, self.for_worker(parameter.when)))
         label = f"{parameter.name} while serving"
         place, source = parameter.place, origin or "own"
-        self.live.append(Live(name.name, low, high, exists, source, label, place))
+        self.live.append(
+            Live(name.name, low, high, exists, source, label, place, every_value=False)
+        )
         return name
 
     # Axes
@@ -169,14 +184,14 @@ class Composer:
         }
         stages = [Stage(None, TRUE, dict(axes), mode.place)]
         turns: dict[str, int] = {}
-        for entry in (*mode.pipeline, *own):
+        for position, entry in enumerate((*mode.pipeline, *own)):
             step = self._transform(entry)
             group = step.collective.group if step.collective else ""
             turn = (group, turns.get(group, 0))
             if turn == until:
                 break
             turns[group] = turn[1] + 1
-            across = AcrossRanks(self, step, mode, turn)
+            across = AcrossRanks(self, step, mode, turn, not origin)
             arguments = self._arguments(entry, named)
             assigned = across.assigned({**_serving_names(named), **axes, **arguments})
             applies = self.rewrite(step.when)
@@ -184,7 +199,8 @@ class Composer:
                 name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
                 for name, old in axes.items()
             }
-            stages.append(Stage(step.name, applies, dict(axes), entry.place))
+            of_runner = position >= len(mode.pipeline)
+            stages.append(Stage(step.name, applies, dict(axes), entry.place, of_runner))
         return axes, stages
 
     def _transform(self, entry: PipelineEntry) -> Transform:
@@ -233,6 +249,35 @@ class Composer:
             self.live.append(total)
         return Name(name)
 
+    def copy_of(self, turn: Turn, operand: Expr) -> int:
+        """The number of the other ranks that are asked for an operand at one turn."""
+        return self.copies.setdefault((turn, operand), len(self.copies))
+
+    def share(self, brought: Expr, place: Place) -> None:
+        """Notes what a rank brings, which must not be negative: an absent rank counts as zero."""
+        self.shares.append(Share(brought, place))
+
+    def largest(self, every: Expr) -> Name:
+        """A name for a maximum over ranks, as if there were one in each mode."""
+        for name, known in self.maxima.items():
+            if known == every:
+                return Name(name)
+        name = f"largest {len(self.maxima)}"
+        self.maxima[name] = every
+        return Name(name)
+
+    def from_nothing(self, brought: Expr, peer: Mode, place: Place) -> Name:
+        """A variable for what a rank in `peer` brings, from the zero of an absent one."""
+        high = self.written_out(brought)
+        for each in self.brought_live:
+            if each.high == high:
+                return Name(each.name)
+        name = f"brought {len(self.brought_live)}"
+        label = f"what another rank in {peer.name} brings"
+        live = Live(name, Integer(0), high, TRUE, "ranks", label, place, every_value=False)
+        self.brought_live.append(live)
+        return Name(name)
+
     def mark(self, own: Expr) -> Name:
         """A name that stands for what the own rank brings to a maximum over ranks."""
         for name, value in self.marks.items():
@@ -242,11 +287,69 @@ class Composer:
         self.marks[name] = own
         return Name(name)
 
-    def unmarked(self, extent: Expr) -> Expr:
-        """The extent with what the marks stand for."""
-        while free_names(extent) & self.marks.keys():
-            extent = substitute(extent, self.marks)
+    def written_out(self, extent: Expr) -> Expr:
+        """The extent with what marks and maxima stand for, as if there were a rank in each mode."""
+        held = {**self.marks, **self.maxima}
+        while free_names(extent) & held.keys():
+            extent = substitute(extent, held)
         return fold(extent)
+
+    def only_rise(self, nodes: Iterable[Expr]) -> bool:
+        """Whether no node is larger, nor any choice another, where a maximum over ranks is less.
+
+        Then ranks that are absent, which can only lower it, leave the largest extents as they are.
+        """
+        needed = [*nodes, *self.maxima.values(), *self.marks.values()]
+        polarity = Polarity(self.maxima.keys(), self._is_counted)
+        return all(polarity.rises(node) for node in needed)
+
+    def _is_counted(self, name: str) -> bool:
+        """Whether a parameter, definition or live variable has no negative values, as declared."""
+        counted = Polarity((), self._is_counted).is_count
+        lows = {each.name: each.low for each in self.all_live}
+        for parameter in self.resolved.spec.parameters:
+            if parameter.range is not None and self.for_worker(Name(parameter.name)) == Name(name):
+                lows[name] = parameter.range.low
+        for definition in self.resolved.spec.definitions:
+            if self.for_worker(Name(definition.name)) == Name(name):
+                lows[name] = self.for_worker(definition.value)
+        return name in lows and counted(lows[name])
+
+    def dependences(self, names: Iterable[str]) -> frozenset[frozenset[str]]:
+        """What the names depend on of the own rank: its variables, or marks of maxima of such.
+
+        One set for each way in which choices within the maxima can come out. A maximum over ranks
+        of what is the same on all ranks is just that.
+        """
+        found: frozenset[frozenset[str]] = frozenset((frozenset(),))
+        for name in names:
+            ways = self._ways(Name(name))
+            found = frozenset(one | other for one in found for other in ways)
+        return found
+
+    def _ways(self, node: Expr) -> frozenset[frozenset[str]]:
+        match node:
+            case Name(name=name) if name in self.maxima:
+                return self._ways(self.maxima[name])
+            case Name(name=name) if name in self.marks:
+                return frozenset(self._seen(name, way) for way in self._ways(self.marks[name]))
+            case Name(name=name):
+                return frozenset((frozenset({name} & self.own_names),))
+            case Conditional(condition, then, otherwise) if not any(self._ways(condition)):
+                return self._ways(then) | self._ways(otherwise)
+            case _:
+                found: frozenset[frozenset[str]] = frozenset((frozenset(),))
+                for child in children(node):
+                    ways = self._ways(child)
+                    found = frozenset(one | other for one in found for other in ways)
+                return found
+
+    def _seen(self, mark: str, way: frozenset[str]) -> frozenset[str]:
+        """A maximum over ranks of what depends on `way`: the own rank, other maxima, or both."""
+        direct = way - self.marks.keys()
+        if direct and direct != way:
+            return way | {mark}
+        return frozenset((mark,)) if direct else way
 
     @property
     def own_names(self) -> frozenset[str]:
@@ -254,24 +357,6 @@ class Composer:
         totals = self.totals[""].live if "" in self.totals else ()
         own = (each for each in self.live if each.origin == "own")
         return frozenset(each.name for each in (*own, *totals))
-
-    def follows_one_maximum(self, extent: Expr) -> bool:
-        """Whether a marked extent depends on the own rank only through one maximum over ranks.
-
-        Then the own rank may stand for all that are in its mode: what a maximum over ranks can
-        be is just what one rank can bring.
-        """
-        own = self.own_names
-        if isinstance(extent, Conditional) and not free_names(extent.condition) & own:
-            arms = (extent.then, extent.otherwise)
-            return all(self.follows_one_maximum(arm) for arm in arms)
-        names = free_names(extent)
-        marks = {
-            name
-            for name in names & self.marks.keys()
-            if free_names(self.unmarked(Name(name))) & own
-        }
-        return not marks or (len(marks) == 1 and not names & own)
 
 
 def _serving_names(named: Axes) -> Axes:

@@ -198,7 +198,7 @@ class _Deriver:
         """A proof of own <= the largest of the others, wherever the own branch can occur."""
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for together in (_largest(others), _first_that_applies(others)):
-            step = search.at_most(own.formula, together)
+            step = search.prove(own.formula, together)
             if step is not None:
                 return step
         return None
@@ -207,7 +207,7 @@ class _Deriver:
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for formula in without_operands(own.formula):
             shorter = Stated(own.branch, formula)
-            if search.at_most(own.formula, _largest([shorter, *rest])) is not None:
+            if search.prove(own.formula, _largest([shorter, *rest])) is not None:
                 return self._shortened(shorter, rest)
         return own
 
@@ -265,13 +265,13 @@ class _Deriver:
     def _attained(self, kept: list[Branch], formula: Expr) -> Step:
         largest = _largest([Stated(each, each.formula) for each in kept])
         search = Search(self.oracle, (self.runner.guard,))
-        return search.at_most(formula, largest) or Step("leaf", formula, largest)
+        return search.prove(formula, largest) or Step("leaf", formula, largest)
 
     def _candidate(self, branch: Branch, binding: bool) -> Candidate:
         peak = branch.peak
         given = (self.runner.guard, branch.condition)
         reached = substitute(branch.mode.extents[self.target], peak.witness)
-        tight = Search(self.oracle, given).at_most(peak.formula, reached)
+        tight = Search(self.oracle, given).prove(peak.formula, reached)
         return Candidate(
             branch.mode.name,
             branch.condition,
@@ -295,7 +295,7 @@ class _SoundStep:
     def build(self, extent: Expr) -> Step | None:
         """The whole claim, or None when a part of it finds no proof."""
         tidy = distribute(canonical(extent))
-        first = self.eliminator.search.at_most(extent, tidy)
+        first = self.eliminator.search.prove(extent, tidy)
         rest = self._branch(tidy, ())
         if first is None or rest is None:
             return None
@@ -315,7 +315,7 @@ class _SoundStep:
                     [(then, (*cases, condition)), (otherwise, (*cases, negation(condition)))],
                 )
             case _:
-                return self._search(cases).at_most(extent, self.formula)
+                return self._search(cases).prove(extent, self.formula)
 
     def _all(
         self, rule: str, extent: Expr, parts: list[tuple[Expr, tuple[Expr, ...]]]
@@ -331,12 +331,12 @@ class _SoundStep:
     def _finish(self, branch: Branch) -> Step | None:
         search = self._search(branch.cases)
         formula = branch.peak.formula
-        direct = search.at_most(formula, self.formula)
+        direct = search.prove(formula, self.formula)
         if direct is not None:
             return chained(branch.extent, [branch.peak.sound, direct])
         for together in (_largest(self.stated), _first_that_applies(self.stated)):
-            below = search.at_most(formula, together)
-            last = below and search.at_most(together, self.formula)
+            below = search.prove(formula, together)
+            last = below and search.prove(together, self.formula)
             if below and last:
                 return chained(branch.extent, [branch.peak.sound, below, last])
         return None

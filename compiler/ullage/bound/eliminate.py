@@ -167,12 +167,12 @@ class Eliminator:
         for before in (plain, self._tidied(extent, tidy, search)):
             start = before[-1].right if before else extent
             for value in (interval.high, interval.low):
-                step = search.at_most(start, substitute(start, {live.name: value}))
+                step = search.prove(start, substitute(start, {live.name: value}))
                 if step is not None:
                     after = self._tidied(step.right, fold(step.right), search)
                     return value, [*before, step, *after]
         loose = loosened(extent, live.name, interval) if self.slack else None
-        spread = search.at_most(extent, loose) if loose is not None else None
+        spread = search.prove(extent, loose) if loose is not None else None
         if spread is None:
             raise NoMaximumError(live, extent)
         return interval.high, [spread]
@@ -185,7 +185,7 @@ class Eliminator:
 
     def _tidied(self, left: Expr, right: Expr, search: Search) -> list[Step]:
         """The step to an equal form, or none where the forms are the same or no proof is found."""
-        step = search.at_most(left, right) if left != right else None
+        step = search.prove(left, right) if left != right else None
         return [] if step is None else [step]
 
     def _back_substitute(self, eliminations: list[Elimination]) -> dict[str, Expr]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,12 +16,13 @@ from ullage.bound.eligibility import (
     split,
     without_facts,
 )
-from ullage.bound.problem import ModeProblem, Stage, Taken
+from ullage.bound.problem import ModeProblem, Share, Stage, Taken
 from ullage.bound.ranks import Axes
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Conditional,
     Expr,
+    Integer,
     Logical,
     Name,
     Over,
@@ -94,12 +96,31 @@ class _Composition:
     def problem(self) -> ModeProblem:
         """The mode; other ranks have variables of their own where one rank may not be all."""
         runners = (self.runner, *self.before)
-        composer = Composer(self.resolved, self.rewrite, runners)
-        parts = self._parts(composer)
-        if composer.needs_own_peer or not _one_maximum(composer, parts):
-            composer = Composer(self.resolved, self.rewrite, runners, own_peer=True)
-            return self._problem(composer, self._parts(composer))
-        return self._problem(composer, parts.mapped(composer.unmarked))
+        for own_peer, may_be_absent in itertools.product((False, True), repeat=2):
+            composer = Composer(
+                self.resolved,
+                self.rewrite,
+                runners,
+                own_peer=own_peer,
+                may_be_absent=may_be_absent,
+            )
+            parts = self._parts(composer)
+            alone = not composer.needs_own_peer and _one_maximum(composer, self._together(parts))
+            if (own_peer or alone) and (may_be_absent or composer.only_rise(_nodes(parts))):
+                break
+        return self._problem(composer, parts.mapped(composer.written_out))
+
+    def _together(self, parts: _Parts) -> tuple[tuple[Expr, ...], ...]:
+        """What is needed at once: an extent, or all of a slot; with what chooses the batches."""
+        slots = (
+            tuple(
+                parts.extents.get(f"{slot.name}.{position}", substitute(each, parts.extents))
+                for position, each in enumerate(slot.shape)
+            )
+            for slot in loaded_slots(self.resolved, self.runner, self.mode)
+        )
+        alone = ((extent,) for extent in parts.extents.values())
+        return tuple((*each, *parts.conditions) for each in (*alone, *slots))
 
     def _parts(self, composer: Composer) -> _Parts:
         axes, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
@@ -146,6 +167,7 @@ class _Composition:
             accepts,
             taken,
             guard,
+            tuple(_shares(composer)),
         )
 
     def _extents(self, parts: _Parts, live: frozenset[str]) -> Axes:
@@ -175,43 +197,52 @@ def _apart(
     return fixed, tuple(each for each in parts if each not in fixed)
 
 
-def _one_maximum(composer: Composer, parts: _Parts) -> bool:
+def _nodes(parts: _Parts) -> tuple[Expr, ...]:
+    """All that a maximum over ranks may enter; a condition as a choice, which never rises."""
+    held = (Conditional(each, Integer(1), Integer(0)) for each in parts.conditions)
+    stages = (extent for stage in parts.stages for extent in stage.extents.values())
+    return (*parts.extents.values(), *stages, *held)
+
+
+def _one_maximum(composer: Composer, together: tuple[tuple[Expr, ...], ...]) -> bool:
     """Whether the own rank can stand for all in its mode.
 
     Each extent, together with what decides whether the runner gets the batch, depends on the own
     rank through one maximum over ranks only.
     """
-    if not parts.conditions:
-        return all(composer.follows_one_maximum(each) for each in parts.extents.values())
-    return all(
-        _follow_one(composer, composer.own_names, (extent, *parts.conditions))
-        for extent in parts.extents.values()
-    )
+    return all(_follow_one(composer, nodes) for nodes in together)
 
 
-def _follow_one(composer: Composer, own: frozenset[str], nodes: tuple[Expr, ...]) -> bool:
-    names = frozenset[str]().union(*map(free_names, nodes))
-    marks = {
-        name
-        for name in names & composer.marks.keys()
-        if free_names(composer.unmarked(Name(name))) & own
-    }
-    if not marks or (len(marks) == 1 and not names & own):
+def _follow_one(composer: Composer, nodes: tuple[Expr, ...]) -> bool:
+    ways = composer.dependences(frozenset[str]().union(*map(free_names, nodes)))
+    if all(len(way) == 1 or not way & composer.marks.keys() for way in ways):
         return True
-    condition = next(_choices(nodes, own | composer.marks.keys()), None)
+    condition = next(_choices(composer, nodes), None)
     if condition is None:
         return False
     return all(
-        _follow_one(composer, own, tuple(chosen(node, condition, holds) for node in nodes))
+        _follow_one(composer, tuple(chosen(node, condition, holds) for node in nodes))
         for holds in (True, False)
     )
 
 
-def _choices(nodes: tuple[Expr, ...], own: frozenset[str]) -> Iterator[Expr]:
+def _choices(composer: Composer, nodes: tuple[Expr, ...]) -> Iterator[Expr]:
     """The conditions of choices that do not depend on the own rank."""
     for node in (part for each in nodes for part in walk(each)):
-        if isinstance(node, Conditional) and not free_names(node.condition) & own:
+        if isinstance(node, Conditional) and not any(
+            composer.dependences(free_names(node.condition))
+        ):
             yield node.condition
+
+
+def _shares(composer: Composer) -> Iterator[Share]:
+    """What ranks bring to sums and maxima, each once."""
+    seen: set[Expr] = set()
+    for share in composer.shares:
+        brought = composer.written_out(share.brought)
+        if brought not in seen:
+            seen.add(brought)
+            yield Share(brought, share.place)
 
 
 def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:

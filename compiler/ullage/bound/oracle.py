@@ -1,24 +1,44 @@
 """Answers the deriver's questions: samples refute what is false, z3 proves what is left.
 
-Most questions of a search are false, and a handful of legal assignments shows it at once. Only the
-checker's verdicts count for a certificate; a wrong answer here can only lose a proof.
+Most questions of a search are false, and a handful of legal assignments shows it at once; where few
+of those at hand satisfy what is assumed, more are drawn that do. Only the checker's verdicts count
+for a certificate; a wrong answer here can only lose a proof.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ullage.bound.problem import Domain, Live, ModeProblem, Problem
+from ullage.bound.problem import Live, ModeProblem, Problem
 from ullage.bound.sampling import ConfigurationDrawer, Sample, holding
 from ullage.expr.evaluate import EvaluationError, evaluate
-from ullage.expr.tree import Binary, Call, Expr, walk
-from ullage.prove.solver import Level, Solver
+from ullage.expr.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    conjunction,
+    free_names,
+    walk,
+)
+from ullage.prove.solver import Solver
 
 SAMPLES_OF_A_MODE = 8
 TRIES = 60
 SEED = 20
+ENOUGH = 24
+"""Samples that satisfy all assumptions, below which more are drawn for a hard claim."""
+AT_A_TIME = 4
+EFFORT_OF_AN_ATTEMPT = 25_000
+"""Steps of z3 for a comparison with many roundings: what it can prove takes it fewer as a rule."""
+
+MANY_ROUNDINGS = 4
+EFFORT_OF_A_LIMIT = 100_000
+"""Steps of z3 for whether an amount is within a list, which rests on more than it names."""
 
 
 @dataclass
@@ -27,6 +47,7 @@ class Oracle:
 
     solver: Solver
     samples: tuple[Sample, ...]
+    more: Demand | None = None
     known: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
     refuted: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
     chosen: dict[tuple[Expr, ...], tuple[Sample, ...]] = field(default_factory=dict)
@@ -34,11 +55,28 @@ class Oracle:
     def __call__(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         key = (claim, given)
         if key not in self.known:
-            level: Level = "opaque" if _rounds(claim) else "related"
-            self.known[key] = (
-                not self.refutes(claim, given) and self.solver.decide(claim, given, level).proved
-            )
+            self.known[key] = not self.refutes(claim, given) and self._proves(claim, given)
         return self.known[key]
+
+    def _proves(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
+        if _limits_by_list(claim):
+            return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
+        if _roundings(claim) <= 1:
+            return self.solver.decide(claim, given, "related").proved
+        if self._refuted_by_more(claim, given):
+            return False
+        effort = EFFORT_OF_AN_ATTEMPT if _is_attempt(claim) else None
+        return self.solver.decide(claim, given, "opaque", effort).proved
+
+    def _refuted_by_more(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
+        """Whether the claim is false in one of some samples drawn now."""
+        known = self._with(given)
+        if self.more is None or len(known) >= ENOUGH:
+            return False
+        drawn = self.more.satisfying(given, AT_A_TIME)
+        self.chosen[given] = (*known, *drawn)
+        self.refuted[claim, given] = not all(map(holding(claim, True), drawn))
+        return self.refuted[claim, given]
 
     def refutes(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         """Whether the claim is false in a sample that satisfies all assumptions."""
@@ -57,44 +95,109 @@ class Oracle:
         return self.chosen[given]
 
 
-def _rounds(node: Expr) -> bool:
-    """Whether several alignments or quotients meet: those are for the rules, not for z3."""
-    rounded = [
-        part
-        for part in walk(node)
-        if (isinstance(part, Call) and part.function in ("align_up", "cdiv"))
+@dataclass
+class Demand:
+    """Draws samples for assumptions that few of the others satisfy."""
+
+    modes: tuple[ModeProblem, ...]
+    drawer: ConfigurationDrawer
+    source: random.Random
+    impossible: set[Expr] = field(default_factory=set)
+
+    def satisfying(self, given: tuple[Expr, ...], count: int) -> tuple[Sample, ...]:
+        """Up to so many samples that satisfy all assumptions."""
+        mode = self._mode(given)
+        if mode is None:
+            return ()
+        live = {each.name for each in mode.live}
+        fixed = conjunction(*(each for each in given if not free_names(each) & live))
+        rest = tuple(each for each in given if free_names(each) & live)
+        return tuple(self._drawn(mode, fixed, rest, count))
+
+    def _drawn(
+        self, mode: ModeProblem, fixed: Expr, rest: tuple[Expr, ...], count: int
+    ) -> Iterator[Sample]:
+        for _ in range(count if fixed not in self.impossible else 0):
+            configuration = self.drawer.draw(fixed)
+            if configuration is None:
+                self.impossible.add(fixed)
+                return
+            batch = _batch(configuration, mode, rest, self.source)
+            if batch is not None:
+                yield batch.remembering()
+
+    def _mode(self, given: tuple[Expr, ...]) -> ModeProblem | None:
+        """A mode whose batches have all that the assumptions speak of."""
+        domain = self.drawer.domain
+        parameters = {each.name for each in domain.variables}
+        parameters |= {each.name for each in domain.definitions}
+        names = frozenset[str]().union(*map(free_names, given)) - parameters
+        fitting = [mode for mode in self.modes if names <= {each.name for each in mode.live}]
+        own = (mode for mode in fitting if mode.guard in given)
+        return next(own, next(iter(fitting), None))
+
+
+def _roundings(node: Expr) -> int:
+    """How many alignments and quotients meet: several are for the rules, not for z3."""
+    return sum(
+        (isinstance(part, Call) and part.function in ("align_up", "cdiv"))
         or (isinstance(part, Binary) and part.operator in ("//", "%"))
-    ]
-    return len(rounded) > 1
+        for part in walk(node)
+    )
+
+
+def _is_attempt(claim: Expr) -> bool:
+    """Whether this is one of many comparisons that a search tries, and no condition or sign."""
+    is_condition = not isinstance(claim, Comparison) or isinstance(claim.left, Integer)
+    return not is_condition and _roundings(claim) >= MANY_ROUNDINGS
+
+
+def _limits_by_list(claim: Expr) -> bool:
+    """Whether this says that an amount without roundings is no more than the largest of a list."""
+    match claim:
+        case Comparison("<=", amount, Call("max", (_,))):
+            return not isinstance(amount, Conditional | Call) and _roundings(claim) <= 1
+        case _:
+            return False
 
 
 def oracle_for(problem: Problem, solver: Solver) -> Oracle:
     """An oracle with samples of the problem's legal configurations and live batches."""
-    modes = {mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes}
-    return Oracle(solver, draw_samples(problem.domain, tuple(modes.values())))
-
-
-def draw_samples(domain: Domain, modes: tuple[ModeProblem, ...]) -> tuple[Sample, ...]:
-    """Random legal configurations and batches, some of each mode; the same on every run."""
+    named = {mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes}
+    modes = tuple(named.values())
     source = random.Random(SEED)
-    drawer = ConfigurationDrawer(domain, source)
-    found: list[Sample] = []
+    drawer = ConfigurationDrawer(problem.domain, source)
+    samples = tuple(_samples(drawer, modes, source))
+    return Oracle(solver, samples, Demand(modes, drawer, source))
+
+
+def _samples(
+    drawer: ConfigurationDrawer, modes: tuple[ModeProblem, ...], source: random.Random
+) -> Iterator[Sample]:
+    """Random legal configurations and batches, some of each mode; the same on every run."""
     for mode in modes:
         for _ in range(SAMPLES_OF_A_MODE):
             sample = drawer.draw(mode.guard)
             if sample is not None:
-                found.append(_with_live(sample, mode, source).remembering())
-    return tuple(found)
+                yield _with_live(sample, mode, source).remembering()
 
 
 def _with_live(sample: Sample, mode: ModeProblem, source: random.Random) -> Sample:
     """The sample with a batch of the mode; two in three keep to its couplings as well."""
-    tries = TRIES if source.random() < 0.67 else 0
-    for _ in range(tries):
+    batch = _batch(sample, mode, mode.where, source) if source.random() < 0.67 else None
+    return _drawn(sample, mode.live, source) if batch is None else batch
+
+
+def _batch(
+    sample: Sample, mode: ModeProblem, conditions: tuple[Expr, ...], source: random.Random
+) -> Sample | None:
+    """The sample with a batch that satisfies some conditions, if one is drawn."""
+    holds = [holding(condition, False) for condition in conditions]
+    for _ in range(TRIES):
         drawn = _drawn(sample, mode.live, source)
-        if all(holding(condition, False)(drawn) for condition in mode.where):
+        if all(condition(drawn) for condition in holds):
             return drawn
-    return _drawn(sample, mode.live, source)
+    return None
 
 
 def _drawn(sample: Sample, live: Iterable[Live], source: random.Random) -> Sample:

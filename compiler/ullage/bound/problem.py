@@ -159,13 +159,25 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What one rank brings to a sum or a maximum over ranks."""
+
+    brought: Expr
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
-    """The axes after one transform of the pipeline (or before the first, `transform` None)."""
+    """The axes after one transform of the pipeline (or before the first, `transform` None).
+
+    `of_runner`: the transform is one of the runner's own, for batches that it accepts.
+    """
 
     transform: str | None
     guard: Expr
     extents: Mapping[str, Expr]
     place: Place
+    of_runner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +187,7 @@ class ModeProblem:
     `live_extents` are the rows that the sources bring: the axes before anything pads. `accepts`
     are the runner's conditions on its batches, as rewritten into couplings. `taken` is what other
     runners take before: of what is `offered`, `guard` holds only where some batches are left.
+    `shares` are what ranks bring to sums and maxima over ranks, none of it negative.
     """
 
     name: str
@@ -188,6 +201,7 @@ class ModeProblem:
     accepts: tuple[Rewriting, ...] = ()
     taken: tuple[Taken, ...] = ()
     offered: Expr = TRUE
+    shares: tuple[Share, ...] = ()
 
     @property
     def of_all_runners(self) -> ModeProblem:

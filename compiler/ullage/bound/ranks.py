@@ -32,11 +32,12 @@ class OtherRanks(Protocol):
     """What is known of the ranks that take part in a round.
 
     `own_peer`: other ranks in the same mode have variables of their own, and `needs_own_peer` says
-    that they must.
+    that they must. `may_be_absent`: no rank need be in another mode.
     """
 
     own_peer: bool
     needs_own_peer: bool
+    may_be_absent: bool
 
     def rewrite(self, expression: Expr) -> Expr:
         """The expression for the worker."""
@@ -56,20 +57,34 @@ class OtherRanks(Protocol):
     def mark(self, own: Expr) -> Name:
         """A name that stands for what the own rank brings to a maximum over ranks."""
 
+    def largest(self, every: Expr) -> Name:
+        """A name for a maximum over ranks, as if there were one in each mode."""
+
+    def from_nothing(self, brought: Expr, peer: Mode, place: Place) -> Name:
+        """A variable for what a rank in `peer` brings, from the zero of an absent one."""
+
+    def copy_of(self, turn: Turn, operand: Expr) -> int:
+        """The number of the other ranks that are asked for an operand at one turn."""
+
+    def share(self, brought: Expr, place: Place) -> None:
+        """Notes what a rank brings, which must not be negative: an absent rank counts as zero."""
+
 
 @dataclass
 class AcrossRanks:
     """Evaluates the transform on the own rank; other ranks bring their own axes and arguments.
 
-    Each aggregate has other ranks of its own, since different ranks may hold the maxima.
+    Each aggregate has other ranks of its own, since different ranks may hold the maxima; the same
+    ones wherever the round is at the same turn. `of_own`: this is the rank that loads, and not
+    another one on its way to a later turn.
     """
 
     ranks: OtherRanks
     step: Transform
     mode: Mode
     turn: Turn
+    of_own: bool
     lets: dict[str, Expr] = field(default_factory=dict)
-    copies: dict[Expr, int] = field(default_factory=dict)
 
     def assigned(self, local: Axes) -> Axes:
         """The axes that the transform assigns, over the local names of the own rank."""
@@ -100,16 +115,27 @@ class AcrossRanks:
 
     def _aggregate(self, node: Over, local: Axes) -> Expr:
         own = fold(substitute(node.operand, local))
-        copy = self.copies.setdefault(node.operand, len(self.copies))
+        copy = self.ranks.copy_of(self.turn, node.operand)
         others = tuple(self._of_peer(node.operand, peer, copy, local) for peer in self._peers)
         known = tuple(other for other in others if other is not None)
+        if self.of_own and (known or node.aggregate == "sum_ranks"):
+            for brought in (own, *known):
+                self.ranks.share(brought, node.place)
         if node.aggregate == "sum_ranks":
             self.ranks.needs_own_peer = True  # one rank's share says nothing about the sum
             largest = fold(Call("max", (Integer(0), *known)))
             total = self.ranks.total_of_others(largest, node.place)
             return Binary("+", own, total)
         standing = own if self.ranks.own_peer else self.ranks.mark(own)
-        return Call("max", (standing, *known)) if known else standing
+        if not known:
+            return standing
+        if self.ranks.may_be_absent:
+            known = tuple(
+                other if peer is self.mode else self.ranks.from_nothing(other, peer, node.place)
+                for peer, other in zip(self._peers, others, strict=True)
+                if other is not None
+            )
+        return self.ranks.largest(Call("max", (standing, *known)))
 
     @property
     def _peers(self) -> list[Mode]:

@@ -6,16 +6,26 @@ Each draw starts from the last one, and a change of one parameter computes only 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Definition, Domain, Variable
 from ullage.expr.evaluate import Environment, EvaluationError, Result, evaluate, evaluator
-from ullage.expr.tree import Expr, free_names
+from ullage.expr.tree import (
+    Call,
+    Comparison,
+    Expr,
+    Logical,
+    Name,
+    disjunction,
+    free_names,
+    negation,
+)
 
 Value = int | bool | list[int]
 Sample = Environment
 
+ELEMENTS = 4
 REPAIRS = 100
 TRIALS = 3
 RENEWED = 0.3
@@ -55,21 +65,31 @@ class ConfigurationDrawer:
 
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
-        conditions = {each: self._under(each) for each in (guard, *self._constraints())}
+        wanted = (*_conjuncts(guard), *self._constraints())
+        drawn = {variable.name for variable in self.domain.variables}
+        conditions = {each: self._under(each) & drawn for each in wanted}
         sample = self._last
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
                 sample = self._redrawn(sample, variable.name)
         attempt = _Attempt(sample, frozenset(_broken(conditions, sample)))
         for _ in range(REPAIRS):
+            if not all(conditions[each] for each in attempt.broken):
+                return None  # no parameter has a say in it
             if not attempt.broken:
                 break
             attempt = self._repaired(attempt, conditions)
         self._last = attempt.sample
         return None if attempt.broken else attempt.sample
 
-    def _constraints(self) -> Iterable[Expr]:
-        return (constraint.that for constraint in self.domain.constraints)
+    def _constraints(self) -> Iterator[Expr]:
+        """What is so of every legal configuration; a list that has a name has an element."""
+        yield from (constraint.that for constraint in self.domain.constraints)
+        for each in self.domain.definitions:
+            if each.kind == "list":
+                largest = Call("max", (Name(each.name),))
+                has_one = Comparison("<=", largest, largest)  # without a value where it is empty
+                yield disjunction(negation(each.guard), has_one)
 
     def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
         """One parameter drawn again: of some trials the one that breaks the least."""
@@ -120,6 +140,13 @@ class ConfigurationDrawer:
         return _Dependents(tuple(parameters), tuple(definitions), frozenset(names))
 
 
+def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The parts of a condition, so that a repair is seen to get nearer."""
+    if isinstance(condition, Logical) and condition.junction == "and":
+        return condition.operands
+    return (condition,)
+
+
 def _broken(conditions: Iterable[Expr], sample: Sample) -> list[Expr]:
     return [each for each in conditions if not holding(each, False)(sample)]
 
@@ -153,10 +180,18 @@ def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Val
     if high < low:
         return low  # no value is legal; the guard must be false here
     if variable.type == "list":
-        return sorted({source.randint(low, min(high, low + 64)) for _ in range(4)})
+        return _drawn_list(low, high, source)
     if source.random() < 0.5:
         return max(low, min(high, 1 << source.randint(0, LARGEST_POWER)))
     return source.randint(low, min(high, low + source.choice(REACHES)))
+
+
+def _drawn_list(low: int, high: int, source: random.Random) -> list[int]:
+    """Some elements, in two of three cases multiples of one power of two."""
+    step = 1 << source.randint(0, LARGEST_POWER) if source.random() < 0.67 else 1
+    reach = step * source.choice((4, 16, 64))
+    drawn = (low + source.randint(0, reach) for _ in range(ELEMENTS))
+    return sorted({max(low, min(high, each // step * step)) for each in drawn})
 
 
 def _end(end: Expr | None, sample: Sample, default: int) -> int:

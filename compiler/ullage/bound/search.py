@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ullage.bound.choices import ChoiceRules
 from ullage.bound.steps import RuleName, Step
-from ullage.bound.unrounding import UnroundingRules
 from ullage.expr.tree import (
     Binary,
     Call,
@@ -40,7 +40,7 @@ DEPTH_LIMIT = 48
 
 
 @dataclass
-class Search(UnroundingRules):
+class Search(ChoiceRules):
     """Proposes proofs under fixed assumptions; remembers what it tried.
 
     `unfold` gives the value of a definition by name, for claims that need to see through it.
@@ -52,19 +52,29 @@ class Search(UnroundingRules):
     use_bounds: bool = True
     tried: dict[tuple[Expr, Expr], Step | None] = field(default_factory=dict)
     signs: dict[tuple[Expr, int], bool] = field(default_factory=dict)
+    cases: dict[Expr, Search] = field(default_factory=dict)
 
     def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
         """A proposed proof of `left <= right`, or None."""
-        if left == right:
-            return Step("same", left, right)
+        known = self.at_once(left, right)
+        if known is not None:
+            return known
         if depth > DEPTH_LIMIT:
             return None
         key = (left, right)
         if key not in self.tried:
             self.tried[key] = None  # a claim never rests on itself
-            if not self.oracle.refutes(Comparison("<=", left, right), self.given):
+            if not self.is_refuted(left, right):
                 self.tried[key] = self._by_shape(left, right, depth + 1) or self._leaf(left, right)
         return self.tried[key]
+
+    def at_once(self, left: Expr, right: Expr) -> Step | None:
+        """A proof that needs no search: the sides are the same, or the claim is assumed."""
+        if left == right:
+            return Step("same", left, right)
+        if Comparison("<=", left, right) in self.given:
+            return Step("leaf", left, right)
+        return None
 
     def non_negative(self, operand: Expr) -> bool:
         """Whether `operand` is never below zero."""
@@ -98,22 +108,36 @@ class Search(UnroundingRules):
                 if self.at_least(left, bound) and self.at_least(right, max(bound, 0)):
                     return True
             case Conditional(condition, then, otherwise):
-                return self._under(condition).at_least(then, bound) and self._under(
-                    negation(condition)
-                ).at_least(otherwise, bound)
+                arms = ((condition, then), (negation(condition), otherwise))
+                return all(self.case(case).at_least(arm, bound) for case, arm in arms)
             case _:
                 pass
         return self.oracle(Comparison("<=", Integer(bound), operand), self.given)
 
     def _leaf(self, left: Expr, right: Expr) -> Step | None:
         """The claim itself as an obligation; of a conditional its arms say all that can be said."""
-        if Comparison("<=", left, right) in self.given:
-            return Step("leaf", left, right)
         if _has_choice(left) or _has_choice(right):
             return None
         if self.oracle(Comparison("<=", left, right), self.given):
             return Step("leaf", left, right)
         return None
+
+    def is_refuted(self, left: Expr, right: Expr) -> bool:
+        """Whether an example at hand shows `left <= right` to be false."""
+        return self.oracle.refutes(Comparison("<=", left, right), self.given)
+
+    def case(self, condition: Expr) -> Search:
+        """The search where a condition holds as well; the same one each time."""
+        if condition not in self.cases:
+            self.cases[condition] = self._under(condition)
+        return self.cases[condition]
+
+    def is_impossible(self, case: Expr) -> bool:
+        """Whether a condition is known not to hold."""
+        opposite = negation(case)
+        return opposite in self.given or (
+            case not in self.given and self.oracle(opposite, self.given)
+        )
 
     def _under(self, condition: Expr) -> Search:
         return Search(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
@@ -260,10 +284,9 @@ class Search(UnroundingRules):
     def in_case(
         self, case: Expr, claim: tuple[Expr, Expr], depth: int, *, within: bool = False
     ) -> Step | None:
-        opposite = negation(case)
-        if opposite in self.given or (case not in self.given and self.oracle(opposite, self.given)):
+        if self.is_impossible(case):
             return Step("impossible", *claim)  # anything follows
-        search = self._under(case)
+        search = self.case(case)
         return search.within(*claim, depth) if within else search.at_most(*claim, depth)
 
     # One part of one side is enough
@@ -271,7 +294,7 @@ class Search(UnroundingRules):
     def _choose_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match right:
             case Call("max", arguments) if len(arguments) > 1:
-                for argument in arguments:
+                for argument in sorted(arguments, key=lambda each: each != left):
                     premise = self.at_most(left, argument, depth)
                     if premise is not None:
                         return Step("below_max", left, right, (premise,))
@@ -280,7 +303,7 @@ class Search(UnroundingRules):
     def _choose_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left:
             case Call("min", arguments) if len(arguments) > 1:
-                for argument in arguments:
+                for argument in sorted(arguments, key=lambda each: each != right):
                     premise = self.at_most(argument, right, depth)
                     if premise is not None:
                         return Step("min_below", left, right, (premise,))

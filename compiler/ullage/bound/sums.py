@@ -7,8 +7,9 @@ requests n, the total S of x, and the total C of cdiv(x, p). Under low <= x <= h
     C <= n * cdiv(high, p)
     C <= n + (S - n) // p             where low >= 1, because cdiv(x, p) = 1 + (x - 1) // p
 
-so a sum becomes an expression over totals, which are live variables of their own. The two limits
-on C are together exact (`ullage.prove.rules` proves the second by induction on n).
+An `align_up(x, p)` is `cdiv(x, p) * p`. So a sum becomes an expression over totals, which are live
+variables of their own. The two limits on C are together exact (`ullage.prove.rules` proves the
+second by induction on n).
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ class Totals:
                 free_names(divisor) & self.declared.keys()
             ):
                 return Name(self._total_of_quotients(name, divisor))
+            case Call("align_up", (inner, step)):
+                return self._sum(Binary("*", Call("cdiv", (inner, step)), step))
             case Conditional(condition, then, otherwise) if not (
                 free_names(condition) & self.declared.keys()
             ):

@@ -23,20 +23,28 @@ class UnroundingRules(RoundingRules):
     ) -> Step | None:
         """A proof where a condition holds, by `within` if asked for."""
 
+    @abstractmethod
+    def at_once(self, left: Expr, right: Expr) -> Step | None:
+        """A proof that needs no search."""
+
     def within(self, left: Expr, right: Expr, depth: int) -> Step | None:
         """A proof of `left <= right` from the outside of `left` inwards."""
+        known = self.at_once(left, right)
+        if known is not None:
+            return known
         match left:
             case Call("min", arguments) if len(arguments) > 1:
-                found = (self.within(each, right, depth) for each in arguments)
+                likely_first = sorted(arguments, key=lambda each: self.at_once(each, right) is None)
+                found = (self.within(each, right, depth) for each in likely_first)
                 premise = next((each for each in found if each is not None), None)
                 return premise and Step("min_below", left, right, (premise,))
             case Call("max", arguments) if len(arguments) > 1:
                 every = (self.within(each, right, depth) for each in arguments)
-                return _by("max_below", left, right, every)
+                return of_every("max_below", left, right, every)
             case Conditional(condition, then, otherwise):
                 arms = ((condition, then), (negation(condition), otherwise))
                 each_case = (self.in_case(c, (arm, right), depth, within=True) for c, arm in arms)
-                return _by("cases_left", left, right, each_case)
+                return of_every("cases_left", left, right, each_case)
             case _:
                 return self._unrounded(left, right, depth) or self.at_most(left, right, depth)
 
@@ -49,7 +57,7 @@ class UnroundingRules(RoundingRules):
         return None
 
 
-def _by(rule: RuleName, left: Expr, right: Expr, found: Iterable[Step | None]) -> Step | None:
+def of_every(rule: RuleName, left: Expr, right: Expr, found: Iterable[Step | None]) -> Step | None:
     """The rule, if every premise was found."""
     premises: list[Step] = []
     for premise in found:

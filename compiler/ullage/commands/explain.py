@@ -7,7 +7,7 @@ from pathlib import Path
 from ullage.analysis import analyse
 from ullage.commands import explain_slot, explain_target
 from ullage.commands.reporting import Exit, Format, write_diagnostics, write_json
-from ullage.commands.settings import read_settings
+from ullage.commands.settings import read_settings, require_accepted
 from ullage.commands.subjects import TargetSubject, subject_of
 from ullage.commands.terminal import Page, progress, result_console
 
@@ -19,6 +19,8 @@ def run(specs: Path, name: str, configuration: Path | None, output: Format) -> E
         settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
+    if settings is not None:
+        require_accepted(settings, analysis)
     subject = subject_of(analysis, name)
     if output is Format.JSON:
         if isinstance(subject, TargetSubject):

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ullage.analysis import Analysis, analyse
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
-from ullage.commands.settings import Settings, read_settings
+from ullage.commands.settings import Settings, read_settings, require_accepted
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.diagnostics.diagnostic import Collector
 from ullage.plan.arenas import Pairs, PlacedArena, alive_together, arenas_for
@@ -27,6 +27,7 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
+    require_accepted(settings, analysis)
     shown = layout_of(analysis, settings)
     if output is Format.JSON:
         write_json(document(settings, shown))

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ullage.analysis import read
+from ullage.analysis import Analysis, read
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.specialise import worker_name
-from ullage.configuration.read import read_configuration
+from ullage.configuration.read import Configuration, read_configuration
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
 from ullage.expr.tree import Expr
@@ -20,10 +20,14 @@ Value = int | bool | Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All parameters and definitions by name; an enum is its code, what is absent has no entry."""
+    """All parameters and definitions by name; an enum is its code, what is absent has no entry.
+
+    `given`: the file that they are from.
+    """
 
     resolved: ResolvedSpec
     values: Mapping[str, Value]
+    given: Configuration
 
     def value(self, expr: Expr, live: Mapping[str, Value] | None = None) -> Value | None:
         """The value of an expression, with live variables if given; None where it has none."""
@@ -73,13 +77,22 @@ class Settings:
 def read_settings(specs: Path, path: Path) -> Settings:
     """The configuration of a YAML or JSON file, with defaults for what it leaves out.
 
-    Raises DiagnosticError with everything that makes it illegal, or that is wrong with the specs.
+    Raises DiagnosticError with everything that makes it illegal, or that is wrong with the specs,
+    but for what only a plan shows: `require_accepted`.
     """
     sources, resolved = read(specs)
     found = read_configuration(path, path.as_posix())
     texts = {**sources.texts, **found.sources}
     values = complete(resolved, found.given, place=found.place, sources=texts)
-    return Settings(resolved, values)
+    return Settings(resolved, values, found)
+
+
+def require_accepted(settings: Settings, analysis: Analysis) -> None:
+    """Raises DiagnosticError for a configuration in which a slot could not hold its values."""
+    if analysis.plan.refusals:
+        found, domain = settings.given, analysis.problem.domain
+        texts = {**analysis.sources.texts, **found.sources}
+        complete(settings.resolved, found.given, domain=domain, place=found.place, sources=texts)
 
 
 def shown(value: Value | None) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ullage.analysis import Analysis, analyse
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
-from ullage.commands.settings import Settings, read_settings, shown
+from ullage.commands.settings import Settings, read_settings, require_accepted, shown
 from ullage.commands.tails import TailRule, tail_rules
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.expr.spell import spell
@@ -31,6 +31,7 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
+    require_accepted(settings, analysis)
     bill = bill_of(analysis, settings)
     arenas = arenas_for(analysis.plan, settings.values)
     planned = {arena.device: arena.bytes for arena in arenas}

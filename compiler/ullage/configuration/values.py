@@ -30,19 +30,22 @@ def complete(
     resolved: ResolvedSpec,
     values: Mapping[str, Plain | Given],
     *,
+    domain: Domain | None = None,
     place: Place = ARGUMENTS,
     sources: Mapping[str, str] | None = None,
 ) -> Mapping[str, Value]:
     """All parameters and definitions of a configuration, each worker's own under its own name.
 
     Names may be spelled as on the command line. An enum is its code; what a guard excludes is
-    absent. `place` stands for the whole configuration, `sources` are the texts that the places
-    are in. Raises DiagnosticError with everything that makes the configuration illegal.
+    absent. `domain`: the legal configurations where those are fewer than the spec itself has, as
+    after planning. `place` stands for the whole configuration, `sources` are the texts that the
+    places are in. Raises DiagnosticError with everything that makes the configuration illegal.
     """
     collector = Collector(sources)
     instances = _instances(resolved)
     found = _distribute(resolved, instances, values, collector)
-    completion = _Completion(resolved, domain_of(resolved), instances, found, place, collector)
+    legal = domain_of(resolved) if domain is None else domain
+    completion = _Completion(resolved, legal, instances, found, place, collector)
     result = completion.run()
     collector.raise_if_errors()
     return result

@@ -38,7 +38,7 @@ class Shower:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in parameters.items()
         }
-        return Configuration(parameters, complete(self._resolved, given))
+        return Configuration(parameters, complete(self._resolved, given, domain=self._domain))
 
     def parameters(self, values: Mapping[str, Value]) -> Mapping[str, Shown]:
         """Every parameter that has a value, in declared order."""

@@ -11,7 +11,7 @@ from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot
-from ullage.spec.model import Mode, Slot
+from ullage.spec.model import LiveVariable, Mode, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,14 @@ class BatchEmitter:
         for carried in self.engine.spec.carried:
             if carried.source.path == field.path:
                 yield carried.place.short
-        if not field.is_tensor:
-            for mode in self.engine.spec.modes:
-                for variable in mode.live:
-                    if any(source.path == field.path for source in variable.seen_in):
-                        yield variable.place.short
-                        return
+        for mode in self.engine.spec.modes:
+            for variable in mode.live:
+                seen = any(source.path == field.path for source in variable.seen_in)
+                if not field.is_tensor and seen:
+                    yield variable.place.short
+                    return
+                if _is_debugged_in(variable, field):
+                    yield variable.place.short
 
     def _texts_of(self, field: LiveField) -> Iterator[str]:
         for slot in self.engine.spec.slots:
@@ -121,6 +123,8 @@ class BatchEmitter:
             for variable in mode.live:
                 if not field.is_tensor and any(s.path == field.path for s in variable.seen_in):
                     yield variable.doc or variable.name
+                if _is_debugged_in(variable, field):
+                    yield f"what debug mode takes for {variable.name} of {mode.name}"
 
     def _batch(self, runner: RunnerModel) -> BatchView:
         fields = [self._slot(runner, slot) for slot in runner.slots]
@@ -151,6 +155,10 @@ class BatchEmitter:
         place = (comment(slot.place.short, 4),)
         name = runner.field(slot.name)
         return FieldView(place, name, "Tensor | None", "", _doc("; ".join(parts)))
+
+
+def _is_debugged_in(variable: LiveVariable, field: LiveField) -> bool:
+    return variable.debug_in is not None and variable.debug_in.path == field.path
 
 
 def _dtypes(slot: Slot) -> tuple[str, ...]:

@@ -27,7 +27,6 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.plan.intervals import Intervals
-from ullage.plan.model import Plan
 from ullage.spec.model import Parameter, Spec
 from ullage.spec.order import dependency_order
 
@@ -101,7 +100,6 @@ class ConfigEmitter:
 
     spec: Spec
     domain: Domain
-    plan: Plan
     settings: Settings
 
     def module(self) -> Module:
@@ -245,8 +243,6 @@ class ConfigEmitter:
         for constraint in self.domain.constraints:
             if constraint.that != TRUE:
                 yield self._check_relation(constraint)
-        for that, reason, place in self.plan.refusals:
-            yield self._check_relation(Constraint(that, reason, place))
 
     def _in_order(self) -> list[Variable]:
         """The parameters, each behind those that its guard and its range depend on."""

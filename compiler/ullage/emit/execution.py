@@ -188,7 +188,7 @@ class _Writer:
         block: Block = () if loads else (Line("batch = self.load(live, copy=False, pad=pad)"),)
         self.needs_extents = loads and _asks_before_load(self.items)
         if self.needs_extents:
-            block = (Line("extents = self.extents(live, pad=pad)"),)
+            block = (Line("extents = self._extents(live, pad, sources=True)"),)
         self.loaded = not loads
         gives = [step.gives for step in steps if step.gives is not None]
         self.used = {name for step in steps for name in step.takes} | set(gives[-1:])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
+from ullage.emit.own_extents import own_extents
 from ullage.emit.padding import FunctionView, fit_function, live_function, pad_function
 from ullage.emit.scope import scope_of
 from ullage.emit.slot_loads import SlotLoad, SlotWriter
@@ -34,6 +35,15 @@ class GroupView:
     slots: tuple[SlotLoad, ...]
     absent: tuple[str, ...]
     unloaded: tuple[str, ...]
+    extents: tuple[str, ...]
+
+    @property
+    def check(self) -> str:
+        """The call that checks the sources of a batch; empty where there is nothing to check."""
+        if not any(slot.check for slot in self.slots):
+            return ""
+        given = "".join(f", {name}" for name in self.extents)
+        return f"self._check_sources_{self.name}(live, rows{given})"
 
     @property
     def checks_values(self) -> bool:
@@ -68,9 +78,10 @@ class Loading:
 
     def extents(self) -> Iterator[ExtentsView]:
         """The methods that find the extents of every mode."""
+        checks = {mode: group.check for group in self.groups() for mode in group.modes}
         for mode, _ in self.runner.modes:
             scope = scope_of(self.runner, mode)
-            lines = tuple(ExtentsWriter(scope).lines())
+            lines = tuple(ExtentsWriter(scope).lines(checks[mode.name]))
             yield ExtentsView(comment(mode.place.short, 4), literal(mode.name), mode.name, lines)
 
     def groups(self) -> tuple[GroupView, ...]:
@@ -98,6 +109,7 @@ class Loading:
             slots,
             tuple(fields),
             tuple(f"self.registry.{field}" for field in fields),
+            tuple(each.live for each in own_extents(self.runner) if each.slot in loaded),
         )
 
 

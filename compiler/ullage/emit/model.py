@@ -284,6 +284,10 @@ def _live_fields(spec: Spec) -> Mapping[tuple[str, ...], LiveField]:
             tensors[slot.source.path] = True
     for carried in spec.carried:
         tensors[carried.source.path] = True
+    for mode in spec.modes:
+        for variable in mode.live:
+            if variable.debug_in is not None:
+                tensors.setdefault(variable.debug_in.path, True)
     varying: dict[tuple[str, ...], Parameter] = {
         (each.name,): each for each in spec.parameters if each.varies is not None
     }

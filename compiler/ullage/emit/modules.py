@@ -84,6 +84,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "require_generated_code_version": "version",
     "require_same_outputs": "debug",
     "require_unpoisoned": "debug",
+    "single_value": "checks",
     "unknown_mode": "checks",
     "values_of": "checks",
     "write_scalar": "loader",

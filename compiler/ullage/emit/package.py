@@ -40,7 +40,7 @@ def emit(analysis: Analysis) -> Mapping[str, str]:
 
 def modules_of(engine: EngineModel) -> Iterator[Module]:
     """Every module with definitions."""
-    yield ConfigEmitter(engine.spec, engine.domain, engine.analysis.plan, engine.settings).module()
+    yield ConfigEmitter(engine.spec, engine.domain, engine.settings).module()
     yield BatchEmitter(engine).module()
     yield CapacitiesEmitter(engine).module()
     yield RegistryEmitter(engine).module()

@@ -8,10 +8,11 @@ from ullage.emit.arenas import names_of_runners
 from ullage.emit.blocks import lines_of
 from ullage.emit.engine import ValueTypes
 from ullage.emit.execution import ExecuteView, Execution
-from ullage.emit.extents import extents_class, own_extents
+from ullage.emit.extents import extents_class
 from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module, render
+from ullage.emit.own_extents import own_extents
 from ullage.emit.registry import RegistryEmitter
 from ullage.emit.selection import can_run
 from ullage.emit.text import comment, docstring, literal, sentence

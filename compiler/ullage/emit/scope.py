@@ -13,8 +13,8 @@ from ullage.expr.tree import free_names
 from ullage.spec.model import Mode, Parameter, Transform
 
 RESERVED_LOCALS = (
-    *("config", "engine", "extents", "live", "pad", "padded_rows", "ranks", "refusal", "rows"),
-    *("self", "value"),
+    *("config", "engine", "extents", "live", "mode", "pad", "padded_rows", "ranks", "refusal"),
+    *("registry", "rows", "self", "sources", "value"),
     *IMPORTED,
 )
 """Names that functions about one mode use themselves."""

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 
 from ullage.emit.accepting import Accepting, Chain, asked_facts, chains_of, has_choice
 from ullage.emit.extents import ExtentsWriter
+from ullage.emit.legality import LegalityWriter
 from ullage.emit.model import EngineModel, RunnerModel
 from ullage.emit.modules import Module, render
 from ullage.emit.names import Names
-from ullage.emit.scope import scope_of
+from ullage.emit.padding import exchanges_of_padding
+from ullage.emit.scope import Scope, scope_of
+from ullage.emit.source_checks import SourceCheck
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold
-from ullage.expr.tree import TRUE
+from ullage.expr.tree import FALSE, TRUE, disjunction
+from ullage.plan.model import PlannedSlot
 from ullage.spec.model import Worker
 
-RESERVED = ("config", "modes", "select", "self")
+RESERVED = ("config", "debug", "modes", "select", "self")
 """What the runners of a worker have besides runners and ranks."""
 
 
@@ -67,6 +71,16 @@ class WorkerView:
     engine: str
     facts: tuple[str, ...]
 
+    @property
+    def uses_debug(self) -> bool:
+        """Whether something is looked at in debug mode only."""
+        return any("self.debug." in line for mode in self.modes for line in mode.lines)
+
+    @property
+    def checks_sources(self) -> bool:
+        """Whether sources are looked at before a runner is chosen."""
+        return any("check_source(" in line for mode in self.modes for line in mode.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
@@ -98,7 +112,7 @@ def can_run(runner: RunnerModel) -> CanRunView | None:
     for mode, _ in runner.modes:
         scope = scope_of(runner, mode)
         accepting = Accepting(scope, "extents.rows", "extents.padded")
-        lines = tuple(ExtentsWriter(scope).seen(accepting.live()))
+        lines = tuple(LegalityWriter(scope).seen(accepting.live()))
         grouped.setdefault((lines, accepting.condition()), []).append(f"Mode.{mode.name.upper()}")
     cases = tuple(
         CaseView(" | ".join(modes), lines, condition)
@@ -133,6 +147,47 @@ class SelectionEmitter:
             siblings |= {runner.classes.runner: runner.classes.module, runner.classes.module: ""}
             siblings |= {runner.classes.facts: "engine"}
         return siblings
+
+
+@dataclass(frozen=True, slots=True)
+class SharedChecks:
+    """Writes the checks of sources that every runner of a chain would make.
+
+    `scope`: of the last runner, which exists wherever the mode occurs; `last`: how it is written.
+    """
+
+    chain: Chain
+    scope: Scope
+    last: str
+
+    def lines(self) -> Iterator[str]:
+        """Statements for the configurations in which other ranks would wait for a refusal."""
+        checks = [SourceCheck(self.scope.runner, slot, settled=False) for slot in self._slots]
+        lines = [line for check in checks for line in check.lines()]
+        values = [line for check in checks for line in check.values()]
+        waits = fold(disjunction(*(each.guard for each in exchanges_of_padding(self.scope))))
+        if not lines or waits == FALSE:
+            return
+        names = [slot.name for slot in self._slots]
+        body = ["mode = live.mode.name.lower()", f"registry = {self.last}.registry"]
+        body += [*ExtentsWriter(self.scope).live_extents(names), *lines]
+        if values:
+            body += ["if self.debug.values:", *(f"    {line}" for line in values)]
+        if waits == TRUE:
+            yield from body
+            return
+        yield f"if {self.scope.runner.engine.settings.source('config').of(waits)}:"
+        yield from (f"    {line}" for line in body)
+
+    @property
+    def _slots(self) -> tuple[PlannedSlot, ...]:
+        """The slots that all runners load in the mode, as the last one has them."""
+        loaded = [
+            {slot.name for slot in each.slots if self.chain.mode.name in slot.tails}
+            for each in self.chain.runners
+        ]
+        shared = loaded[0].intersection(*loaded)
+        return tuple(each for each in self.scope.runner.slots if each.name in shared)
 
 
 class _OfWorker(RunnerModel):
@@ -208,14 +263,16 @@ class _WorkerWriter:
         scope = scope_of(_OfWorker(first, self._groups), mode)
         *earlier, last = chain.runners
         ending = f"self.{self._attribute(last)}"
+        ending = f"present({ending})" if self._exists(last) else ending
+        shared = SharedChecks(chain, scope_of(_OfWorker(last, self._groups), mode), ending)
         return ModeView(
             comment(mode.place.short, 4),
             mode.name,
             mode.name.upper(),
             docstring((sentence(f"The runner of a batch in mode {mode.name}"),), indent=8),
-            tuple(ExtentsWriter(scope).offered(first.classes.module)),
+            tuple(ExtentsWriter(scope).offered(first.classes.module, tuple(shared.lines()))),
             tuple(self._ask(each) for each in earlier),
-            f"present({ending})" if self._exists(last) else ending,
+            ending,
         )
 
     def _ask(self, runner: RunnerModel) -> AskView:

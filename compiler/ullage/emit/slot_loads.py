@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ullage.emit.extents import own_extents
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
+from ullage.emit.own_extents import own_extents
 from ullage.emit.registry import is_viewed
 from ullage.emit.source import Source
-from ullage.emit.text import comment, literal, tuple_of
+from ullage.emit.source_checks import SourceCheck
+from ullage.emit.text import comment, literal
 from ullage.expr.tree import TRUE, Expr
 from ullage.plan.model import PlannedSlot, Tail
-from ullage.spec.model import Range
 
 LOCALS = (
     *("batch", "config", "copy", "extents", "live", "mode", "padded", "problem", "rows"),
@@ -27,14 +27,14 @@ LOCALS = (
 class SlotLoad:
     """How one slot is loaded in the modes of a group.
 
-    `source` is the live batch's field, empty for a computed slot; `check` are the lines before
-    any write, `write` those that write; `exposed` is what the batch gets, `untouched` what it
+    `taken` are the lines that take its view and source, `check` and `values` those that look at
+    the source, `write` those that write; `exposed` is what the batch gets, `untouched` what it
     gets when nothing is copied.
     """
 
     name: str
     place: str
-    view: tuple[str, ...]
+    taken: tuple[str, ...]
     check: tuple[str, ...]
     values: tuple[str, ...]
     poison: tuple[str, ...]
@@ -132,18 +132,13 @@ class SlotWriter:
         value = f"live.{self._live}"
         if self._guarded:
             value = f"None if {self._view} is None else {value}"
-        wanted = self._presence()
-        check = [f"{self._local} = {value}"]
-        if wanted:
-            check += [f"if {wanted}:", f"    {self._check_source()}"]
-        else:
-            check = [f"{self._local} = {self._check_source(value)}"]
+        check = SourceCheck(self.runner, self.slot)
         return SlotLoad(
             self._field,
             comment(self.slot.place.short, 8),
-            tuple(self._own_view()),
-            tuple(check),
-            tuple(self._values()),
+            (*self._own_view(), f"{self._local} = {value}"),
+            tuple(check.lines()),
+            tuple(check.values()),
             tuple(self._poison()),
             tuple(self._writes()),
             tuple(self._verify()),
@@ -153,43 +148,6 @@ class SlotWriter:
 
     def _present(self) -> str:
         return f"{self._local} is not None"
-
-    def _presence(self) -> str:
-        """When the source is looked at: an optional one if given, others if rows are live."""
-        if self.slot.optional:
-            return self._present()
-        rows = [self._extent(position, live=True) for position in self._moving]
-        parts = [self._present(), *(f"{each} > 0" for each in rows[:1])]
-        if not rows:
-            return f"{self._view} is not None" if self._guarded else ""
-        condition = " or ".join(parts)
-        return f"{self._view} is not None and ({condition})" if self._guarded else condition
-
-    def _check_source(self, source: str = "") -> str:
-        shape = tuple_of(self._extent(position, live=True) for position in self._positions)
-        accepts = tuple_of(f"torch.{each}" for each in self.slot.accepts)
-        given = f", accepts={accepts}" if self.slot.accepts else ""
-        view = self._view
-        if self._guarded and self.slot.optional:
-            view = f"present({view})"
-        return (
-            f"check_source(mode, {literal(self.slot.name)}, {source or self._local}, "
-            f"shape={shape}, into={view}, place={literal(self.slot.place.short)}{given})"
-        )
-
-    def _values(self) -> Iterator[str]:
-        if self.slot.values is None:
-            return
-        low, high = self._range(self.slot.values)
-        yield f"if live.{self._live} is not None:"
-        yield (
-            f"    check_values(mode, {literal(self.slot.name)}, live.{self._live}, {low}, {high}, "
-            f"place={literal(self.slot.place.short)})"
-        )
-
-    def _range(self, values: Range) -> tuple[str, str]:
-        source = self.runner.engine.settings.source("config")
-        return source.of(values.low), source.of(values.high)
 
     def _poison(self) -> Iterator[str]:
         registry = f"self.registry.{self._field}"

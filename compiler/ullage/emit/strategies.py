@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Variable
-from ullage.emit.extents import OwnExtent, own_extents
 from ullage.emit.model import EngineModel, LiveField, RunnerModel
 from ullage.emit.modules import Module, render
+from ullage.emit.own_extents import OwnExtent, own_extents
 from ullage.emit.padding import live_function, summing_source
 from ullage.emit.scope import Scope, scope_of
 from ullage.emit.source import Source
@@ -299,11 +299,28 @@ class _BatchWriter:
                     seen.setdefault(field.name, f"torch.tensor({scope.local(variable.name)})")
                 elif position == 0:
                     seen.setdefault(field.name, self._of_source(field, variable, each.dimension))
+        for variable in self.mode.live:
+            if variable.debug_in is not None:
+                field = engine.live_field(variable.debug_in)
+                seen.setdefault(field.name, self._in_debug(field, variable))
         for slot in self.runner.slots:
             if self.mode.name in slot.tails and slot.source is not None:
                 field = engine.live_field(slot.source)
                 seen.setdefault(field.name, self._drawn(slot))
         yield from seen.items()
+
+    def _in_debug(self, field: LiveField, variable: LiveVariable) -> str:
+        """What debug mode reads for a live variable; a slot's source is of a dtype of the slot."""
+        local, source = self._scope.local(variable.name), variable.debug_in
+        if not field.is_tensor:
+            return local
+        if source is not None and source.dimension is not None:
+            return self._of_source(field, variable, source.dimension)
+        elements = local if variable.per is not None else f"[{local}]"
+        for slot in self.runner.slots:
+            if slot.source is not None and slot.source.path == field.path:
+                return f"torch.tensor({elements}, dtype={_dtypes(slot)[0]})"
+        return f"torch.tensor({elements})"
 
     def _of_source(self, field: LiveField, variable: LiveVariable, dimension: int | None) -> str:
         """The tensor in whose extent a live variable is seen, which cannot be absent."""
@@ -333,14 +350,15 @@ class _BatchWriter:
             own[p].live if p in own else source.of(dimension.extent)
             for p, dimension in enumerate(slot.dimensions)
         )
-        main = slot.host_dtype if slot.device == "host" else slot.dtype
-        same = slot.dtype == slot.host_dtype or slot.device == "host"
-        first = f"torch.{main}" if same else f"torch.{slot.host_dtype}"
-        dtypes = dict.fromkeys((first, *(f"torch.{each}" for each in slot.accepts)))
         low, high = "0", "1"
         if slot.values is not None:
             low, high = config.of(slot.values.low), config.of(slot.values.high)
-        return f"_tensors({shape}, {tuple_of(dtypes)}, {low}, {high})"
+        return f"_tensors({shape}, {tuple_of(_dtypes(slot))}, {low}, {high})"
+
+
+def _dtypes(slot: PlannedSlot) -> tuple[str, ...]:
+    """The dtypes that a source on the host may have, that of the slot first."""
+    return tuple(dict.fromkeys(f"torch.{each}" for each in (slot.host_dtype, *slot.accepts)))
 
 
 def _called(runner: RunnerModel, scope: Scope) -> str:

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate
-from ullage.emit.extents import own_extents
-from ullage.emit.model import RunnerModel
+from ullage.emit.model import LiveField, RunnerModel
 from ullage.emit.names import distinct
+from ullage.emit.own_extents import own_extents
 from ullage.emit.padding import expansions, mentions
 from ullage.emit.scope import scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, tuple_of
+from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
 from ullage.expr.tree import TRUE, Expr, conjunction, free_names, substitute
 from ullage.plan.model import PlannedSlot
-from ullage.spec.model import Mode, WarmUp
+from ullage.spec.model import LiveVariable, Mode, WarmUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,29 @@ class WarmUps:
                 if name not in seen:
                     seen.add(name)
                     yield name, self._tensor(slot, mode)
+        for variable in mode.live:
+            assumed = () if variable.debug_in is None else (variable.debug_in,)
+            sources = variable.seen_in or assumed
+            if sources and not any(engine.live_field(each).name in seen for each in sources):
+                field = engine.live_field(sources[0])
+                seen.add(field.name)
+                yield field.name, self._shown(variable, sources[0], field, mode)
+
+    def _shown(
+        self, variable: LiveVariable, source: SourceRef, field: LiveField, mode: Mode
+    ) -> str:
+        """A field that is no slot's source: the value, or the least of them for each request."""
+        scope = scope_of(self.runner, mode)
+        if variable.per is not None:
+            known = {each.name: scope.local(each.name) for each in mode.live}
+            least = scope.source(known).of(self.runner.of_batch(variable.range.low))
+            return f"torch.full(({scope.local(variable.per)},), {least})"
+        local = scope.local(variable.name)
+        if not field.is_tensor:
+            return local
+        if source.dimension is not None:
+            return f"torch.ones({', '.join([*['1'] * source.dimension, local])})"
+        return f"torch.tensor([{local}])"
 
     def _tensor(self, slot: PlannedSlot, mode: Mode) -> str:
         """A tensor that padding could be made of, so that no reader minds what is in it."""

@@ -34,7 +34,8 @@ class Tail:
     """What the rows between live and padded hold in one mode: a fill, or whatever was there.
 
     `fill` is over parameters, `live_<axis>` and `padded_<axis>`; None leaves the rows untouched,
-    which is allowed because no reader looks at them. `readers` asked for it.
+    which is allowed because its readers look at live rows only. `readers` asked for it; a slot that
+    no reader mentions is filled all the same.
     """
 
     fill: Expr | None

@@ -157,7 +157,7 @@ class Tails:
 
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
         if not reads:
-            return Tail(None, ())
+            return Tail(self._fill_unmentioned(slot, mode, given), ())
         readers = tuple(dict.fromkeys(each.reader.name for each in reads))
         if not self._has_rows(slot):
             self._report_without_rows(slot, reads[0])
@@ -171,6 +171,13 @@ class Tails:
         for each in fills:
             self._check_values(slot, mode, each, given)
         return Tail(self._combined(slot, mode, reads, given), readers)
+
+    def _fill_unmentioned(self, slot: Slot, mode: ModeProblem, given: Expr) -> Expr | None:
+        """Of a slot that no reader mentions nobody said that its padded rows do not matter."""
+        mentioned = {read.slot for reader in self.resolved.spec.readers for read in reader.reads}
+        if slot.name in mentioned or not self._has_rows(slot):
+            return None
+        return self._value_in_ranges(slot, mode, [], given)
 
     def _has_rows(self, slot: Slot) -> bool:
         known = set(self.resolved.kinds) | {"worker"}
@@ -237,7 +244,8 @@ class Tails:
                 for condition, bounds in ranges
             ):
                 return candidate
-        self._report_no_value(slot, mode, reads)
+        if reads:
+            self._report_no_value(slot, mode, reads)
         return None
 
     def _lies(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ullage.bound.problem import RunnerProblem
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
+from ullage.expr.spell import spell
 from ullage.expr.tree import (
     TRUE,
     Binary,
@@ -42,6 +43,7 @@ class Values:
         """Collects what is wrong; the refusals that `on_overflow` adds to validate."""
         self._check_accepted(slot)
         self._check_size(slot, planned)
+        self._check_computed(slot, planned)
         if planned.values is None or slot.values is None:
             return ()
         found = (
@@ -87,6 +89,29 @@ class Values:
         limits: Bounds = (Integer(low), Integer(high))
         ends = (values.low, values.high)
         return fold(conjunction(*(self.claims.inside(end, limits) for end in ends)))
+
+    def _check_computed(self, slot: Slot, planned: PlannedSlot) -> None:
+        """What load computes is among the slot's values, and its dtypes hold it."""
+        if planned.compute is None:
+            return
+        limits = [(integers_of(dtype), f"dtype {dtype}", "U603") for dtype in dtypes_of(slot)]
+        bounds: list[tuple[Bounds, str, str]] = [
+            ((Integer(low), Integer(high)), name, code) for (low, high), name, code in limits
+        ]
+        if planned.values is not None and slot.values is not None:
+            own: Bounds = (planned.values.low, planned.values.high)
+            bounds.insert(0, (own, f"values {spelled_range(slot.values)}", "U607"))
+        for mode in (each for each in self.runner.modes if each.name in planned.tails):
+            for limit, name, code in bounds:
+                claim = self.claims.inside(planned.compute, limit)
+                failure = self.claims.failure_of_load(claim, self.runner, mode, (planned.guard,))
+                if failure is not None:
+                    message = (
+                        f"slot '{slot.name}' computes {spell(slot.compute or planned.compute)}, "
+                        f"which can be outside of its {name} in mode '{mode.name}'"
+                    )
+                    self._report(code, message, slot.place, failure.example)
+                    return
 
     def _check_accepted(self, slot: Slot) -> None:
         """A source of a wider dtype needs a range; that the range fits is checked for all."""

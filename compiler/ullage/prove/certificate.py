@@ -203,6 +203,9 @@ class _Certifier:
         ]
         sums = [each for each in mode.live if each.origin == "total" and not each.every_value]
         others = [each for each in sums if each.name in names and each not in quotients]
+        gaps = [each for each in mode.live if not each.every_value and each.origin != "total"]
+        if not all(self._is_at_an_end(each, witness, given) for each in gaps):
+            return False
         if self._all_shortest(mode, witness, given):
             return True
         if len(quotients) > 1 or any(not each.every_value for each in quotients):
@@ -226,6 +229,18 @@ class _Certifier:
         value, end = witness[live.name], fold(substitute(extreme, witness))
         claim = Comparison("<=", end, value) if upper else Comparison("<=", value, end)
         return self.solver.proves(fold(claim), given)
+
+    def _is_at_an_end(self, live: Live, witness: dict[str, Expr], given: tuple[Expr, ...]) -> bool:
+        """Whether a value that may have gaps in its range is the least or the greatest.
+
+        A maximum over ranks is what the own rank brings, or the most that any does; a parameter
+        that varies is an element of a list.
+        """
+        value = witness[live.name]
+        low, high = (fold(substitute(end, witness)) for end in (live.low, live.high))
+        return any(
+            self.solver.proves(fold(Comparison("==", value, end)), given) for end in (low, high)
+        )
 
     def _all_shortest(
         self, mode: ModeProblem, witness: dict[str, Expr], given: tuple[Expr, ...]

@@ -77,17 +77,26 @@ class Solver:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
         return self.decide(claim, given).proved
 
-    def decide(self, claim: Expr, given: Sequence[Expr] = (), upto: Level = "full") -> Verdict:
-        """Prove or refute `claim` under `given`; unknown when the effort is spent."""
+    def decide(
+        self,
+        claim: Expr,
+        given: Sequence[Expr] = (),
+        upto: Level = "full",
+        effort: int | None = None,
+    ) -> Verdict:
+        """Prove or refute `claim` under `given`; unknown when the effort is spent.
+
+        `effort` limits z3's steps at each level to fewer than usual.
+        """
         known = frozenset(given)
         if claim in known or any(needed <= known for needed in self._proved.get(claim, ())):
             return Verdict("proved")
-        if _is_sign(claim) and self._at("opaque", claim, ()).proved:
+        if _is_sign(claim) and self._at("opaque", claim, (), effort).proved:
             return Verdict("proved")
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         for level in levels[: levels.index(upto) + 1]:
             kept = _relevant(claim, given) if level == "opaque" else tuple(given)
-            verdict = self._at(level, claim, kept)
+            verdict = self._at(level, claim, kept, effort)
             if verdict.proved or level == "full":
                 return verdict
         return Verdict("unknown")
@@ -96,20 +105,29 @@ class Solver:
         """Some legal assignment that satisfies `condition`, if z3 finds one."""
         return self.decide(negation(condition), given).model
 
-    def _at(self, level: Level, claim: Expr, given: tuple[Expr, ...]) -> Verdict:
+    def _at(
+        self, level: Level, claim: Expr, given: tuple[Expr, ...], effort: int | None
+    ) -> Verdict:
         """The verdict of one level. What more assumptions do not prove, fewer do not either."""
         known = frozenset(given)
         if level != "full" and any(known <= more for more in self._refuted[level].get(claim, ())):
             return Verdict("unknown")
         key = (claim, known, level)
         if key not in self._decided:
-            self._decided[key] = self._ask(claim, given, level)
-            if self._decided[key].answer == "refuted":
+            verdict = self._ask(claim, given, level, effort)
+            if verdict.answer == "refuted":
                 self._refuted[level].setdefault(claim, []).append(known)
+            elif verdict.answer == "unknown" and effort is not None:
+                return verdict  # a later question may be worth more
+            self._decided[key] = verdict
         return self._decided[key]
 
-    def _ask(self, claim: Expr, given: tuple[Expr, ...], level: Level) -> Verdict:
+    def _ask(
+        self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int | None = None
+    ) -> Verdict:
         solver, names = self.query((*given, negation(claim)), level)
+        if effort is not None:
+            solver.set("rlimit", min(effort, RLIMIT[level]))
         answer = solver.check()
         if answer == z3.unsat:
             self._proved.setdefault(claim, []).append(frozenset(given))

@@ -29,7 +29,7 @@ from ullage.place import Place
 from ullage.prove.lists import has_at_least, has_element
 from ullage.prove.solver import Solver, at_least_one, at_most
 
-Need = Literal["divisor", "guard", "element", "large element", "extent"]
+Need = Literal["divisor", "guard", "element", "large element", "extent", "share"]
 
 CODES: Mapping[Need, str] = {
     "divisor": "U306",
@@ -37,6 +37,7 @@ CODES: Mapping[Need, str] = {
     "element": "U405",
     "large element": "U405",
     "extent": "U408",
+    "share": "U408",
 }
 
 Related = tuple[tuple[Place, str], ...]

@@ -29,6 +29,7 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.prove.names import with_labels
+from ullage.prove.occurrence import check_occurrence
 from ullage.prove.solver import Solver, at_most
 from ullage.prove.takers import check_takers
 from ullage.prove.uses import Need, Reached, Use, Walker
@@ -45,10 +46,12 @@ def check_problem(
         *_uses_of_slots(resolved, problem, solver),
         *_uses_of_groups(resolved, solver),
     )
-    check_uses((use for use in uses if use.need != "extent"), resolved, solver, collector)
+    signs = ("extent", "share")
+    check_uses((use for use in uses if use.need not in signs), resolved, solver, collector)
     if not collector.has_errors:  # an extent without a value says nothing about its sign
-        check_uses((use for use in uses if use.need == "extent"), resolved, solver, collector)
+        check_uses((use for use in uses if use.need in signs), resolved, solver, collector)
         check_takers(resolved, solver, collector)
+        check_occurrence(problem, solver, collector)
 
 
 def check_uses(
@@ -112,6 +115,7 @@ def _message(use: Use, subject: str) -> str:
         "element": f"the list may have no element: {subject}",
         "large element": f"no element may be large enough: {condition} can be false",
         "extent": f"the extent of {subject} can be negative",
+        "share": f"what a rank brings to the others can be negative: {subject}",
     }
     return messages[use.need]
 
@@ -151,6 +155,16 @@ def _uses_of_mode(walker: Walker, mode: ModeProblem) -> Iterator[Use]:
     reached = Reached((mode.guard, *relations), mode.live)
     for accepted in mode.accepts:
         reached = reached.under(accepted.condition)
+    offered = Reached(
+        (mode.guard, *(each.claim for each in relations_of(mode.of_all_runners))), mode.live
+    )
+    for stage in mode.stages:
+        for extent in stage.extents.values():
+            yield from walker.uses(extent, reached if stage.of_runner else offered)
+    for share in mode.shares:
+        yield from walker.uses(share.brought, offered)
+        least = Comparison("<=", Integer(0), share.brought)
+        yield Use("share", least, offered, share.brought, share.place)
     for target, extent in mode.extents.items():
         yield from walker.uses(extent, reached)
         least = Comparison("<=", Integer(0), extent)

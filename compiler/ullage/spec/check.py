@@ -11,10 +11,10 @@ from ullage.expr.tree import Expr
 from ullage.spec.check_audits import resolve_audit
 from ullage.spec.check_chains import check_chains
 from ullage.spec.check_concurrent import resolve_concurrent
-from ullage.spec.check_modes import check_order, check_peers, resolve_mode
+from ullage.spec.check_modes import check_debug_sources, check_order, check_peers, resolve_mode
 from ullage.spec.check_names import check_distinct, check_references
 from ullage.spec.check_runners import resolve_runner
-from ullage.spec.check_slots import resolve_reader, resolve_slot
+from ullage.spec.check_slots import resolve_reader, resolve_slot, units_of_elements
 from ullage.spec.check_transforms import resolve_transform
 from ullage.spec.definitions import Globals, resolve_globals
 from ullage.spec.model import Constraint, Mode, Spec, Worker
@@ -60,6 +60,7 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
     resolved = _resolved(spec, known, expressions)
     check_peers(spec, expressions)
     check_order(spec, expressions)
+    check_debug_sources(spec, expressions)
     collector.raise_if_errors()
     return ResolvedSpec(resolved, known.kinds, known.worker_dependent)
 
@@ -72,6 +73,13 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
     pipelines = [mode.pipeline for mode in resolved_modes]
     pipelines += [runner.pipeline for runner in runners]
     entries = tuple(entry for pipeline in pipelines for entry in pipeline)
+    stated = {each.target for audit in spec.audits for each in audit.formulas}
+    units = {
+        slot.name: units_of_elements(slot, modes, spec, known, expressions)
+        for slot in spec.slots
+        if slot.name in stated
+    }
+    units |= {axis.name: (axis.unit,) for axis in spec.axes}
     return replace(
         spec,
         rank_count=_rank_count(spec, known, expressions),
@@ -90,7 +98,7 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
             resolve_concurrent(each, spec, known, expressions) for each in spec.concurrent
         ),
         audits=tuple(
-            resolve_audit(each, runners, spec, known, expressions) for each in spec.audits
+            resolve_audit(each, runners, units, spec, known, expressions) for each in spec.audits
         ),
     )
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ullage.expr.kinds import IntKind
 from ullage.expr.tree import Expr
+from ullage.expr.units import Unit
 from ullage.spec import problems
 from ullage.spec.check_transforms import with_let
 from ullage.spec.definitions import Globals
 from ullage.spec.model import Audit, Runner, Spec, StatedFormula
-from ullage.spec.scope import Expressions
+from ullage.spec.scope import Expressions, Scope
 
 
 def resolve_audit(
-    audit: Audit, runners: tuple[Runner, ...], spec: Spec, known: Globals, expressions: Expressions
+    audit: Audit,
+    runners: tuple[Runner, ...],
+    units: Mapping[str, tuple[Unit, ...]],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
 ) -> Audit:
-    """The audit with resolved expressions; `runners` name all of their modes and slots."""
+    """The audit with resolved expressions; `runners` name all of their modes and slots.
+
+    `units`: those that axes, and elements of slots, may be counted in; nothing for any.
+    """
     expressions = expressions.apart()
     sees = "parameters, definitions, 'worker' and the audit's 'let'"
     scope = replace(known.scope(""), sees=sees)
@@ -25,16 +35,26 @@ def resolve_audit(
         expr, kind = expressions.infer(value, scope.named(f"'{name}' of audit '{audit.name}'"))
         let.append((name, expr))
         scope = with_let(name, kind, scope, expressions)
-    units = {axis.name: axis.unit for axis in spec.axes}
     what = f"a formula of audit '{audit.name}'"
     formulas = []
     for each in audit.formulas:
-        wanted = IntKind(units.get(each.target))
-        formula = expressions.check(each.formula, scope.named(what), wanted)
+        counted = units.get(each.target, ())
+        formula = _counted(each.formula, counted, scope.named(what), expressions)
         when = expressions.condition(each.when, scope.named(f"the 'when' of {what}"))
         formulas.append(replace(each, formula=formula, when=when))
         _check_compared(each, runners, spec, expressions)
     return replace(audit, let=tuple(let), formulas=tuple(formulas))
+
+
+def _counted(
+    formula: Expr, units: tuple[Unit, ...], scope: Scope, expressions: Expressions
+) -> Expr:
+    """The resolved formula, which is in one of the units."""
+    resolved, kind = expressions.infer(formula, scope)
+    if kind is not None and not (isinstance(kind, IntKind) and kind.unit in units):
+        wanted = IntKind(units[0] if units else None)
+        expressions.expect(kind, wanted, scope, resolved.place)
+    return resolved
 
 
 def _check_compared(

@@ -179,6 +179,35 @@ def check_order(spec: Spec, expressions: Expressions) -> None:
                 )
 
 
+def check_debug_sources(spec: Spec, expressions: Expressions) -> None:
+    """What debug mode reads elements or extents of is a tensor, not a number that load sees."""
+    numbers = _numbers(spec)
+    for variable in (each for mode in spec.modes for each in mode.live):
+        read = variable.debug_in
+        if read is None or (read.dimension is None and variable.per is None):
+            continue
+        seen = numbers.get(read.path)
+        if seen is not None:
+            field = ".".join(read.path)
+            message = f"'debug_in' of '{variable.name}' is a tensor, but '{field}' is a number"
+            related = ((seen.place, f"'{seen.name}' is seen in it"),)
+            code = problems.CONTRADICTING_KEYS
+            expressions.collector.error(code, message, variable.place, related=related)
+
+
+def _numbers(spec: Spec) -> Mapping[tuple[str, ...], LiveVariable]:
+    """The fields of batches that are numbers, each with a live variable that is seen in it."""
+    tensors = {slot.source.path for slot in spec.slots if slot.source is not None}
+    tensors |= {carried.source.path for carried in spec.carried}
+    numbers: dict[tuple[str, ...], LiveVariable] = {}
+    for variable in (each for mode in spec.modes for each in mode.live):
+        for source in variable.seen_in:
+            if source.dimension is not None or variable.per is not None:
+                tensors.add(source.path)
+            numbers.setdefault(source.path, variable)
+    return {path: variable for path, variable in numbers.items() if path not in tensors}
+
+
 def check_peers(spec: Spec, expressions: Expressions) -> None:
     """Modes that run in one round take part in the same collectives, in the same order."""
     modes = {mode.name: mode for mode in spec.modes}
@@ -196,21 +225,25 @@ def _check_peer(mode: Mode, peer: Mode, spec: Spec, expressions: Expressions) ->
         f"mode '{mode.name}' and its peer '{peer.name}' would wait for each other: "
         f"one takes part in {_listed(mine)}, the other in {_listed(theirs)}"
     )
-    hint = "give both pipelines transforms with the same collectives, in the same order"
+    hint = "give both pipelines the same transforms with collectives, in the same order"
     related = ((peer.place, f"mode '{peer.name}'"),)
     code = problems.COLLECTIVE_ORDER
     expressions.collector.error(code, message, mode.place, hint=hint, related=related)
 
 
 def _collectives(mode: Mode, spec: Spec) -> tuple[tuple[str, str], ...] | None:
-    """What the pipeline takes part in, in order; None if a transform of it is unknown."""
+    """What the pipeline takes part in, in order; None if a transform of it is unknown.
+
+    Ranks exchange what one transform takes over them, under its one condition: another transform
+    of the same group would exchange something else, or nothing.
+    """
     transforms = {transform.name: transform for transform in spec.transforms}
     if any(entry.transform not in transforms for entry in mode.pipeline):
         return None
-    found = (transforms[entry.transform].collective for entry in mode.pipeline)
-    return tuple((each.operation, each.group) for each in found if each is not None)
+    found = (transforms[entry.transform] for entry in mode.pipeline)
+    return tuple((each.name, each.collective.group) for each in found if each.collective)
 
 
 def _listed(collectives: tuple[tuple[str, str], ...]) -> str:
-    shown = (f"'{operation}' over '{group}'" for operation, group in collectives)
+    shown = (f"'{transform}' over '{group}'" for transform, group in collectives)
     return ", then ".join(shown) or "no collective"

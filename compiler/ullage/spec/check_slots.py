@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
+from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BoolKind, IntKind, Kind
-from ullage.expr.tree import Expr
+from ullage.expr.tree import Expr, Over, walk
+from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
 from ullage.spec.check_modes import SUMS, ResolvedMode
 from ullage.spec.definitions import Globals, check_range
 from ullage.spec.model import Read, Reader, Slot, Spec
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, kind_name
 from ullage.spec.steps import modes_named
+
+_REQUESTS: Final = Unit.parse("requests")
 
 
 def scope_of_load(spec: Spec, known: Globals, what: str) -> Scope:
@@ -80,6 +85,11 @@ def _shape_in(
 ) -> tuple[Expr, ...]:
     """The extents in one mode, whose live variables they may use; axes hide those of their name."""
     expressions.broken |= mode.broken
+    scope = _scope_of_shape(slot, mode, spec, known)
+    return tuple(expressions.check(extent, scope, ANY_INTEGER) for extent in slot.shape)
+
+
+def _scope_of_shape(slot: Slot, mode: ResolvedMode, spec: Spec, known: Globals) -> Scope:
     axes: dict[str, Kind] = {axis.name: IntKind(axis.unit) for axis in spec.axes}
     counts = {name: kind for name, kind in mode.live.items() if name not in mode.per_request}
     scope = replace(
@@ -88,8 +98,41 @@ def _shape_in(
         aggregates=SUMS,
         per_request=mode.per_request,
     )
-    scope = scope.with_names(mode.live).with_names({**counts, **axes}, batch=True)
-    return tuple(expressions.check(extent, scope, ANY_INTEGER) for extent in slot.shape)
+    return scope.with_names(mode.live).with_names({**counts, **axes}, batch=True)
+
+
+def units_of_elements(
+    slot: Slot,
+    modes: Mapping[str, ResolvedMode],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
+) -> tuple[Unit, ...]:
+    """The units that elements may be counted in: the product of the units of extents comes first.
+
+    A sum over requests also is so many requests times what one of them has. Nothing if no extent
+    has a unit of its own, or if modes do not agree; errors are reported where slots are checked.
+    """
+    units = {
+        _units_in(slot, modes[mode.name], spec, known, expressions)
+        for mode in modes_named(spec.modes, slot.modes)
+    }
+    return units.pop() if len(units) == 1 else ()
+
+
+def _units_in(
+    slot: Slot, mode: ResolvedMode, spec: Spec, known: Globals, expressions: Expressions
+) -> tuple[Unit, ...]:
+    quiet = replace(expressions.apart(), collector=Collector())
+    quiet.broken |= mode.broken
+    scope = _scope_of_shape(slot, mode, spec, known)
+    kinds = [quiet.infer(extent, scope)[1] for extent in slot.shape]
+    units = [each.unit for each in kinds if isinstance(each, IntKind) and each.unit is not None]
+    if not units or not all(isinstance(kind, IntKind) for kind in kinds):
+        return ()
+    whole = prod(units, start=NO_UNIT)
+    sums = sum(any(isinstance(node, Over) for node in walk(extent)) for extent in slot.shape)
+    return tuple(whole.times(_REQUESTS, power) for power in range(sums + 1))
 
 
 def resolve_reader(reader: Reader, spec: Spec, known: Globals, expressions: Expressions) -> Reader:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.spec import problems
@@ -72,8 +74,27 @@ def _variable(reading: Reading, entry: Entry) -> LiveVariable:
         doc=fields.text("doc", default=""),
         place=name.place,
     )
+    variable = replace(variable, debug_in=_debug_in(reading, fields, variable))
     fields.finish()
     return variable
+
+
+def _debug_in(reading: Reading, fields: Fields, variable: LiveVariable) -> SourceRef | None:
+    """The source in which debug mode looks for a value that load cannot see."""
+    if variable.seen_in:
+        if "debug_in" in fields:
+            message = f"'debug_in' of {fields.what} is for what load cannot see, but it is seen"
+            place = fields.key_place("debug_in")
+            related = ((fields.place("seen_in"), "seen here"),)
+            hint = "drop 'debug_in', or write seen_in: assumed"
+            code = problems.CONTRADICTING_KEYS
+            reading.collector.error(code, message, place, hint=hint, related=related)
+        fields.raw("debug_in")
+        return None
+    if variable.per is not None:
+        return reading.source_field(fields, "debug_in")
+    scalar = fields.scalar("debug_in")
+    return None if scalar is None else reading.source(scalar)
 
 
 def _seen_in(reading: Reading, fields: Fields) -> tuple[SourceRef, ...]:

@@ -137,6 +137,7 @@ class LiveVariable:
 
     `seen_in`: where load sees it, the first present source counts; empty means assumed.
     `per`: the live variable that counts its instances (a per-request length), or None.
+    `debug_in`: where debug mode reads what is assumed.
     """
 
     name: str
@@ -145,6 +146,7 @@ class LiveVariable:
     per: str | None
     doc: str
     place: Place
+    debug_in: SourceRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

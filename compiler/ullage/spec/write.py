@@ -207,6 +207,7 @@ _LIVE_VARIABLE: Table[LiveVariable] = {
     "seen_in": lambda variable: (
         one_or_more(tuple(str(each) for each in variable.seen_in)) or ASSUMED
     ),
+    "debug_in": lambda variable: source(variable.debug_in),
     "doc": lambda variable: variable.doc or None,
 }
 

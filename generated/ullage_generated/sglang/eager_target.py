@@ -318,7 +318,7 @@ class EagerTargetRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self.extents(live, pad=pad), copy)
+        return self._load(live, self._extents(live, pad, sources=True), copy)
 
     def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -326,26 +326,29 @@ class EagerTargetRunner:
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
         is refused is so on every rank that takes part.
         """
+        return self._extents(live, pad, sources=False)
+
+    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         self._require_served(live.mode)
         match live.mode:
             case Mode.DECODE:
-                return self._extents_decode(live, pad)
+                return self._extents_decode(live, pad, sources)
             case Mode.DECODE_BESIDE_EXTEND:
-                return self._extents_decode_beside_extend(live, pad)
+                return self._extents_decode_beside_extend(live, pad, sources)
             case Mode.DLLM_EXTEND:
-                return self._extents_dllm_extend(live, pad)
+                return self._extents_dllm_extend(live, pad, sources)
             case Mode.EXTEND:
-                return self._extents_extend(live, pad)
+                return self._extents_extend(live, pad, sources)
             case Mode.IDLE:
-                return self._extents_idle(live, pad)
+                return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
-                return self._extents_idle_beside_extend(live, pad)
+                return self._extents_idle_beside_extend(live, pad, sources)
             case Mode.MIXED:
-                return self._extents_mixed(live, pad)
+                return self._extents_mixed(live, pad, sources)
             case Mode.SPLIT_PREFILL:
-                return self._extents_split_prefill(live, pad)
+                return self._extents_split_prefill(live, pad, sources)
             case Mode.TARGET_VERIFY:
-                return self._extents_target_verify(live, pad)
+                return self._extents_target_verify(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -645,7 +648,7 @@ class EagerTargetRunner:
         return views
 
     # specs/sglang/modes/decode.yaml:1
-    def _extents_decode(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_decode(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode.yaml:7
@@ -660,11 +663,13 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
+            rows = live_decode(requests)
+            if sources:
+                self._check_sources_decode(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        rows = live_decode(requests)
         padded_rows = pad_decode(config, self.ranks, rows) if pad else rows
         check_extent(
             "decode",
@@ -687,7 +692,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode_beside_extend.yaml:1
-    def _extents_decode_beside_extend(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_decode_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode_beside_extend.yaml:7
@@ -702,11 +707,13 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/decode_beside_extend.yaml:7",
                     upper="max_running_requests",
                 )
+            rows = live_decode_beside_extend(requests)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        rows = live_decode_beside_extend(requests)
         padded_rows = pad_decode_beside_extend(config, self.ranks, rows) if pad else rows
         check_extent(
             "decode_beside_extend",
@@ -730,7 +737,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/dllm_extend.yaml:1
-    def _extents_dllm_extend(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_dllm_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -745,11 +752,13 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/dllm_extend.yaml:7",
                     upper="max_running_requests",
                 )
+            rows = live_dllm_extend(config, requests)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        rows = live_dllm_extend(config, requests)
         padded_rows = pad_dllm_extend(config, self.ranks, rows) if pad else rows
         check_extent(
             "dllm_extend",
@@ -774,7 +783,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -816,11 +825,13 @@ class EagerTargetRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
+            rows = live_extend(requests, tokens)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        rows = live_extend(requests, tokens)
         padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
         check_extent(
             "extend",
@@ -844,9 +855,16 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
-        rows = live_idle()
+        try:
+            rows = live_idle()
+            if sources:
+                self._check_sources_decode(live, rows)
+        except UllageRuntimeError as refusal:
+            if pad and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
         padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
         check_extent(
             "idle",
@@ -879,9 +897,16 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
-        rows = live_idle_beside_extend()
+        try:
+            rows = live_idle_beside_extend()
+            if sources:
+                self._check_sources_extend(live, rows)
+        except UllageRuntimeError as refusal:
+            if pad and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+            raise
         padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
         check_extent(
             "idle_beside_extend",
@@ -903,7 +928,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/mixed.yaml:1
-    def _extents_mixed(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_mixed(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/mixed.yaml:9
@@ -969,11 +994,13 @@ class EagerTargetRunner:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
+            rows = live_mixed(running, prefills, prefill_tokens)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        rows = live_mixed(running, prefills, prefill_tokens)
         padded_rows = pad_mixed(config, self.ranks, rows) if pad else rows
         check_extent(
             "mixed",
@@ -995,7 +1022,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/split_prefill.yaml:1
-    def _extents_split_prefill(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_split_prefill(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/split_prefill.yaml:7
@@ -1037,11 +1064,13 @@ class EagerTargetRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/split_prefill.yaml:10",
                 )
+            rows = live_split_prefill(requests, tokens)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        rows = live_split_prefill(requests, tokens)
         padded_rows = pad_split_prefill(config, self.ranks, rows) if pad else rows
         check_extent(
             "split_prefill",
@@ -1063,7 +1092,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/target_verify.yaml:1
-    def _extents_target_verify(self, live: LiveBatch, pad: bool) -> Extents:
+    def _extents_target_verify(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/target_verify.yaml:7
@@ -1078,11 +1107,13 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/target_verify.yaml:7",
                     upper="max_running_requests",
                 )
+            rows = live_target_verify(config, requests)
+            if sources:
+                self._check_sources_extend(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        rows = live_target_verify(config, requests)
         padded_rows = pad_target_verify(config, self.ranks, rows) if pad else rows
         check_extent(
             "target_verify",
@@ -1108,95 +1139,101 @@ class EagerTargetRunner:
         )
         return Extents(rows, padded_rows)
 
+    def _check_sources_decode(self, live: LiveBatch, rows: Rows) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.name.lower()
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:13
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                place="specs/sglang/slots.yaml:13",
+            )
+        # specs/sglang/slots.yaml:16
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                place="specs/sglang/slots.yaml:16",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:19
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                place="specs/sglang/slots.yaml:19",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:22
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                place="specs/sglang/slots.yaml:22",
+            )
+        if self.debug.values:
+            self._check_values_decode(live, mode)
+
     def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         """The slots of decode, idle."""
         config = self.config
         mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
-        # Every check comes before the first write.
-        # specs/sglang/slots.yaml:3
         input_ids = live.input_ids
-        if input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                input_ids,
-                shape=(rows.tokens,),
-                into=views.input_ids,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:6
         positions = live.positions
-        if positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                positions,
-                shape=(rows.tokens,),
-                into=views.positions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:9
         out_cache_loc = live.out_cache_loc
-        if out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                out_cache_loc,
-                shape=(rows.tokens,),
-                into=views.out_cache_loc,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:13
         mrope_positions = live.mrope_positions
-        if mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                mrope_positions,
-                shape=(3, rows.tokens),
-                into=views.mrope_positions,
-                place="specs/sglang/slots.yaml:13",
-            )
-        # specs/sglang/slots.yaml:16
         req_pool_indices = live.req_pool_indices
-        if req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                req_pool_indices,
-                shape=(rows.requests,),
-                into=views.req_pool_indices,
-                place="specs/sglang/slots.yaml:16",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:19
         seq_lens = live.seq_lens
-        if seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                seq_lens,
-                shape=(rows.requests,),
-                into=views.seq_lens,
-                place="specs/sglang/slots.yaml:19",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:22
         seq_lens_cpu = live.seq_lens_cpu
-        if seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                seq_lens_cpu,
-                shape=(rows.requests,),
-                into=views.seq_lens_cpu,
-                place="specs/sglang/slots.yaml:22",
-            )
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1222,8 +1259,6 @@ class EagerTargetRunner:
                 extend_start_loc=None,
                 input_embeds=live.input_embeds,
             )
-        if self.debug.values:
-            self._check_values_decode(live, mode)
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
@@ -1390,6 +1425,121 @@ class EagerTargetRunner:
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
             )
 
+    def _check_sources_extend(self, live: LiveBatch, rows: Rows) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.name.lower()
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:13
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                place="specs/sglang/slots.yaml:13",
+            )
+        # specs/sglang/slots.yaml:16
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                place="specs/sglang/slots.yaml:16",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:19
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                place="specs/sglang/slots.yaml:19",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:22
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                place="specs/sglang/slots.yaml:22",
+            )
+        # specs/sglang/slots.yaml:25
+        if live.extend_seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.extend_seq_lens,
+                place="specs/sglang/slots.yaml:25",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:28
+        if live.extend_prefix_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.extend_prefix_lens,
+                place="specs/sglang/slots.yaml:28",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:31
+        if live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.extend_start_loc,
+                place="specs/sglang/slots.yaml:31",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_extend(live, mode)
+
     def _load_extend(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         """The slots of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
         split_prefill, target_verify.
@@ -1398,125 +1548,16 @@ class EagerTargetRunner:
         mode = live.mode.name.lower()
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
-        # Every check comes before the first write.
-        # specs/sglang/slots.yaml:3
         input_ids = live.input_ids
-        if input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                input_ids,
-                shape=(rows.tokens,),
-                into=views.input_ids,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:6
         positions = live.positions
-        if positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                positions,
-                shape=(rows.tokens,),
-                into=views.positions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:9
         out_cache_loc = live.out_cache_loc
-        if out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                out_cache_loc,
-                shape=(rows.tokens,),
-                into=views.out_cache_loc,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:13
         mrope_positions = live.mrope_positions
-        if mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                mrope_positions,
-                shape=(3, rows.tokens),
-                into=views.mrope_positions,
-                place="specs/sglang/slots.yaml:13",
-            )
-        # specs/sglang/slots.yaml:16
         req_pool_indices = live.req_pool_indices
-        if req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                req_pool_indices,
-                shape=(rows.requests,),
-                into=views.req_pool_indices,
-                place="specs/sglang/slots.yaml:16",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:19
         seq_lens = live.seq_lens
-        if seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                seq_lens,
-                shape=(rows.requests,),
-                into=views.seq_lens,
-                place="specs/sglang/slots.yaml:19",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:22
         seq_lens_cpu = live.seq_lens_cpu
-        if seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                seq_lens_cpu,
-                shape=(rows.requests,),
-                into=views.seq_lens_cpu,
-                place="specs/sglang/slots.yaml:22",
-            )
-        # specs/sglang/slots.yaml:25
         extend_seq_lens = live.extend_seq_lens
-        if extend_seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "extend_seq_lens",
-                extend_seq_lens,
-                shape=(rows.requests,),
-                into=views.extend_seq_lens,
-                place="specs/sglang/slots.yaml:25",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:28
         extend_prefix_lens = live.extend_prefix_lens
-        if extend_prefix_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "extend_prefix_lens",
-                extend_prefix_lens,
-                shape=(rows.requests,),
-                into=views.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:28",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:31
         extend_start_loc = live.extend_start_loc
-        if extend_start_loc is not None:
-            check_source(
-                mode,
-                "extend_start_loc",
-                extend_start_loc,
-                shape=(rows.requests,),
-                into=views.extend_start_loc,
-                place="specs/sglang/slots.yaml:31",
-                accepts=(torch.int64,),
-            )
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1542,8 +1583,6 @@ class EagerTargetRunner:
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
-        if self.debug.values:
-            self._check_values_extend(live, mode)
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:

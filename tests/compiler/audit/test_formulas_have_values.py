@@ -126,7 +126,49 @@ def test_what_all_modes_of_the_runner_ask_for_is_known(tmp_path: Path) -> None:
 
 
 def test_what_the_slot_asks_for_is_known(tmp_path: Path) -> None:
-    assert codes(tmp_path, audit_of("rows * draft", target="slot: extra")) == []
+    assert codes(tmp_path, audit_of("rows + draft", target="slot: extra")) == []
+
+
+PAGED = edited(
+    "engine.yaml",
+    (
+        "constraints:",
+        "  depth: {type: int, range: [1, 4], unit: pages/requests, default: 2}\nconstraints:",
+    ),
+    files=edited(
+        "rest.yaml",
+        (
+            "readers:",
+            "  pages: {shape: [requests, depth, 2], dtype: int32, source: batch.pages}\n"
+            "  pair: {shape: [2], dtype: int32, source: batch.pair}\nreaders:",
+        ),
+        (
+            "lengths: {rows: live}}",
+            "lengths: {rows: live}, pages: {rows: live}, pair: {rows: live}}",
+        ),
+        files=FILES,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "formula", "expected"),
+    [
+        ("pages", "rows * depth * 2", []),
+        ("pages", "512", []),
+        ("pages", "rows * 8", ["U304"]),
+        ("pages", "rows * one", ["U304"]),
+        ("grid", "rows * depth", ["U304"]),
+        ("grid", "rows * one * 3", []),
+        ("pair", "rows", []),
+        ("pair", "zero + 2", []),
+    ],
+)
+def test_a_formula_for_a_slot_is_in_the_unit_of_its_elements(
+    tmp_path: Path, target: str, formula: str, expected: list[str]
+) -> None:
+    text = audit_of(formula, target=f"slot: {target}")
+    assert codes(tmp_path, text, PAGED) == expected
 
 
 def test_what_the_formula_is_stated_for_is_known(tmp_path: Path) -> None:

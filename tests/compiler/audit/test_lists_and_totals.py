@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
+
 from support.audits import SMALL, Audited, audited, stating
+from ullage.diagnostics.diagnostic import DiagnosticError
 
 _ENGINE = """\
 ullage: 1
@@ -90,6 +93,13 @@ def test_a_total_over_the_requests_is_bounded_by_the_pool(tmp_path: Path) -> Non
     assert example.live["sum of length over the requests"] == 1
     enough = of_one(tmp_path / "enough", "slot: indices, formula: pool")
     assert enough.report.formulas[0].overall == "wastes"
+
+
+def test_a_total_may_be_counted_as_requests_times_the_most_of_each(tmp_path: Path) -> None:
+    found = of_one(tmp_path / "most", 'slot: indices, formula: "rows * longest"')
+    assert found.report.formulas[0].of("decode").verdict == "proved"
+    with pytest.raises(DiagnosticError, match="expected tokens, found requests"):
+        of_one(tmp_path / "rows", "slot: indices, formula: rows")
 
 
 _PAGED = """\

@@ -99,6 +99,7 @@ SUMS: dict[str, Files] = {
     "lengths and a row each": paged("sum_requests(length + 1)", parameters=FEW),
     "weighted": paged("sum_requests(2 * length + page)", parameters=FEW),
     "pages without a pool": paged("sum_requests(cdiv(length, page))", where="", parameters=FEW),
+    "whole pages": paged("sum_requests(align_up(length, page))", parameters=FEW),
     "pages and lengths": paged("sum_requests(3 * cdiv(length, page) + length)", parameters=FEW),
     "pages of a pool of pages": paged(
         "requests", where="sum_requests(cdiv(length, page)) <= pool", parameters=FEW
@@ -199,7 +200,7 @@ def test_a_sum_is_exact_for_longer_requests_too(name: str, tmp_path: Path) -> No
         "sum_requests(length * length)",
         "sum_requests(length // page)",
         "sum_requests(cdiv(length + 1, page))",
-        "sum_requests(align_up(length, page))",
+        "sum_requests(align_up(length + 1, page))",
     ],
 )
 def test_a_sum_of_another_form_is_refused_where_it_is_written(tokens: str, tmp_path: Path) -> None:

@@ -77,6 +77,21 @@ def test_a_bad_configuration_is_refused(
     assert explained.shown == shown
 
 
+def test_a_configuration_that_a_slot_refuses_is_refused_by_every_command(
+    ullage: Run, golden: Golden
+) -> None:
+    narrow = "dtype: uint8, source: batch.seq_lens, values: [0, max_requests * 5]"
+    before = "dtype: int32, source: batch.seq_lens, values: [0, 2^16]"
+    write_tank(Path(), {"slots.yaml": (before, f"{narrow}, on_overflow: refuse_config")})
+    Path("settings.yaml").write_text("max_requests: 52\n")
+    ran = ullage("size", "tank", "--config", "settings.yaml")
+    golden("cli/configuration/a_slot_holds_its_values.txt", ran.shown)
+    for command in (["plan", "tank"], ["explain", "tank", "eager_target.tokens"]):
+        assert ullage(*command, "--config", "settings.yaml").err == ran.err
+    Path("settings.yaml").write_text("max_requests: 51\n")
+    assert ullage("size", "tank", "--config", "settings.yaml").code == 0
+
+
 @pytest.mark.parametrize(
     ("rule", "arguments"),
     [

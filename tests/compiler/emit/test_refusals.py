@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -80,6 +81,25 @@ def test_every_rank_of_every_group_hears_of_a_refusal_and_goes_on(
     found = loads(runners, refused, batch(60))
     for rank, outcome in enumerate(found):
         assert type(outcome) is (BatchError if rank in refused else PeerError), outcome
+    after = [slot for runner in runners for slot in runner.registry.slots]
+    assert all(map(torch.equal, before, after))
+    assert all(meeting.exchanges <= 2 for meeting in meetings)
+    again = loads(runners, (), None)
+    assert [outcome.rows for outcome in again] == [4] * 4  # type: ignore[attr-defined]  # loaded
+
+
+@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"ids": None}, {"ids": torch.arange(1, 5)}, {"table": torch.tensor([2.5, 3.5])}],
+    ids=str,
+)
+def test_every_rank_hears_of_a_wrong_source(near: bool, wrong: dict[str, object]) -> None:
+    runners, meetings = mesh(near=near)
+    before = [slot.clone() for runner in runners for slot in runner.registry.slots]
+    found = loads(runners, (1,), replace(batch(2), **wrong))
+    for rank, outcome in enumerate(found):
+        assert type(outcome) is (BatchError if rank == 1 else PeerError), outcome
     after = [slot for runner in runners for slot in runner.registry.slots]
     assert all(map(torch.equal, before, after))
     assert all(meeting.exchanges <= 2 for meeting in meetings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.generated import generated, package
 from ullage_runtime.errors import BatchError, ConfigurationError
-from ullage_runtime.ranks import SingleRank
+from ullage_runtime.ranks import RecordedRanks, Refusal, SingleRank
 
 # Any: the packages exist only once the test has generated them.
 Drawn = Any
@@ -154,6 +155,58 @@ def test_ranks_meet_once_for_each_batch(rows: int) -> None:
     assert ranks.exchanges == 1
     runner.load(live)
     assert ranks.exchanges == 2
+
+
+@pytest.mark.parametrize("rows", [3, 17])
+def test_a_compared_step_runs_with_the_rows_offered(rows: int) -> None:
+    ranks = Ranks(2, rows)
+    every = runners(sluice(), ranks, dp_size=2)
+    live = decode(sluice(), rows)
+    runner, offered = every.select(live)
+    output = runner.execute_compared(live, Engine(), pad=offered)
+    assert output.tolist() == live.input_ids.tolist()
+    assert ranks.exchanges == 1
+    runner.execute_compared(live, Engine())
+    assert ranks.exchanges == 2
+
+
+# Sources that are wrong where other ranks wait
+
+
+def test_a_source_that_every_runner_loads_is_refused_before_ranks_agree() -> None:
+    ranks = RecordedRanks(0, rounds=[[(3,)], [(3,)]], count=2)
+    every = sluice().TargetRunners(sluice().Config.of(dp_size=2), ranks, device="cpu")
+    with pytest.raises(BatchError, match="U713"):
+        every.select(replace(decode(sluice(), 3), seq_lens=None))
+    assert ranks.entered == [("sync_rows", Refusal("U713"))]
+    assert every.select(decode(sluice(), 3))[1] == (3, 3)
+
+
+def test_values_of_sources_are_refused_before_ranks_agree_in_debug_mode() -> None:
+    ranks = RecordedRanks(0, rounds=[[(3,)]], count=2)
+    config = sluice().Config.of(dp_size=2)
+    every = sluice().TargetRunners(config, ranks, device="cpu", debug=True)
+    with pytest.raises(BatchError, match="input_ids holds 100 at element 2"):
+        every.select(replace(decode(sluice(), 3), input_ids=torch.tensor([1, 2, 100])))
+    assert ranks.entered == [("sync_rows", Refusal("U712"))]
+
+
+def test_a_source_that_lies_in_the_buffers_of_the_runner_is_left_to_it() -> None:
+    ranks = RecordedRanks(0, rounds=[[(3,)]], count=2)
+    every = sluice().TargetRunners(sluice().Config.of(dp_size=2), ranks, device="cpu")
+    own = every.decode_graph.registry.seq_lens[:3]
+    own.copy_(torch.tensor([5, 6, 7]))
+    live = replace(decode(sluice(), 3), seq_lens=own)
+    runner, offered = every.select(live)
+    assert runner is every.decode_graph
+    assert runner.load(live, pad=offered).seq_lens.tolist() == [5, 6, 7, 1]
+
+
+def test_nothing_is_asked_of_sources_where_nobody_waits() -> None:
+    every = runners(sluice())
+    runner, offered = every.select(replace(decode(sluice(), 3), seq_lens=None))
+    with pytest.raises(BatchError, match="U713"):
+        runner.load(replace(decode(sluice(), 3), seq_lens=None), pad=offered)
 
 
 def test_a_batch_that_is_not_legal_has_no_runner() -> None:

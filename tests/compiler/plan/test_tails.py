@@ -21,10 +21,18 @@ def second_reader(reads: str, *, when: str = "true", files: Files = TINY) -> Fil
     return with_file("checker.yaml", reader, files=changed)
 
 
-def test_a_tail_without_padded_readers_is_untouched(tmp_path: Path) -> None:
-    found = planned(tmp_path)
+def test_a_tail_is_untouched_where_readers_look_at_live_rows_only(tmp_path: Path) -> None:
+    reader = "readers: {looker: {reads: {grid: {rows: live}}}}\n"
+    found = planned(tmp_path, with_file("looker.yaml", reader, files=TINY))
     assert found.problems == ""
     assert found.tail("grid", "decode") == "untouched"
+    assert found.slots()["grid"].tails["decode"].readers == ()
+
+
+def test_a_slot_that_no_reader_mentions_is_filled(tmp_path: Path) -> None:
+    found = planned(tmp_path)
+    assert found.problems == ""
+    assert found.tail("grid", "decode") == "0"
     assert found.slots()["grid"].tails["decode"].readers == ()
 
 

@@ -39,6 +39,9 @@ RULES_OF_BATCHES: dict[str, Files] = {
     "the ends of a live range are integers": edited(
         DECODE, ("range: [1, context], seen_in: assumed", "range: [1, sync], seen_in: assumed")
     ),
+    "debug mode reads no elements of a number": edited(
+        DECODE, ("seen_in: assumed", "seen_in: assumed, debug_in: batch.size")
+    ),
     "a value for each request names what counts them": edited(
         DECODE, ("per: requests", "per: request")
     ),
@@ -180,6 +183,9 @@ RULES_OF_RUNNERS: dict[str, Files] = {
     ),
     "a formula is in the unit of its axis": edited(
         STATED, ("axis: requests, formula: rows", "axis: requests, formula: wide")
+    ),
+    "a formula is in the unit of the elements of its slot": edited(
+        STATED, ("axis: requests, formula: rows", "slot: lengths, formula: wide")
     ),
     "a formula is about a slot of its runner": edited(
         EAGER,

@@ -84,6 +84,15 @@ RULES: dict[str, Files] = {
     "assuming a live variable is said in words": edited(
         DECODE, ("seen_in: assumed", "seen_in: []")
     ),
+    "debug mode reads only what load cannot see": edited(
+        DECODE, ("seen_in: batch.size", "seen_in: batch.size, debug_in: batch.size")
+    ),
+    "debug mode reads a value for each request from a field": edited(
+        DECODE, (", seen_in: assumed", ', seen_in: assumed, debug_in: "batch.lengths[0]"')
+    ),
+    "debug mode reads from a field of the batch": edited(
+        DECODE, (", seen_in: assumed", ", seen_in: assumed, debug_in: batch lengths")
+    ),
     "arguments of a transform are named": edited(
         DECODE, ("sync_rows(per_request=step)", "sync_rows(step)")
     ),

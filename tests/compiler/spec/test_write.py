@@ -16,6 +16,7 @@ from hypothesis import given, settings
 
 from support.barrel import BARREL
 from support.canal import CANAL
+from support.cask import CASK
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
 from support.sluice import SLUICE
@@ -65,6 +66,7 @@ SMALL: Mapping[str, Files] = {
     "mini": MINI,
     "guarded": GUARDED,
     "barrel": BARREL,
+    "cask": CASK,
     "tank": TANK,
     "sluice": SLUICE,
     "canal": CANAL,

@@ -40,8 +40,17 @@ CODES: Final = (
     Code(
         "U408",
         "extent can be negative",
-        "A live batch within its ranges gives an axis or a slot a negative number of rows.",
+        "A live batch within its ranges gives an axis or a slot a negative number of rows, or a "
+        "rank brings less than nothing to a sum or maximum over ranks.",
         "axes: {tokens: requests - 20}",
         "Bound the live variables so that the extent stays at 0 or above, or use max(0, …).",
+    ),
+    Code(
+        "U409",
+        "nothing to prove",
+        "The constraints exclude each other, or a mode has no batch in any configuration: whatever "
+        "is claimed of nothing would be proved.",
+        "constraints: [{that: tp_size > 1, …}, {that: tp_size == 1, …}]",
+        "Correct the constraint, the 'when' of the mode, or the range that leaves nothing.",
     ),
 )

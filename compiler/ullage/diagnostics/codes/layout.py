@@ -52,8 +52,9 @@ CODES: Final = (
     ),
     Code(
         "U607",
-        "fill outside of the values",
-        "A tail is filled with a value outside of the slot's range or dtype.",
+        "fill or result outside of the values",
+        "A tail is filled with, or a scalar computed as, a value outside of the slot's range or "
+        "dtype.",
         "values: [0, 9], fill: -1",
         "Choose a fill in the range, or widen the range.",
     ),

@@ -1,0 +1,38 @@
+"""That there is something to prove about: of nothing at all, anything would be proved."""
+
+from __future__ import annotations
+
+from ullage.bound.problem import Problem
+from ullage.bound.relations import relations_of
+from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.tree import FALSE, Expr
+from ullage.place import Place
+from ullage.prove.solver import Solver
+
+
+def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> None:
+    """Report constraints that exclude each other, and modes that never have a batch."""
+    constraints = tuple(each.that for each in problem.domain.constraints)
+    if _contradict(solver, constraints):
+        place = problem.domain.constraints[-1].place
+        collector.error("U409", "no configuration satisfies all constraints", place)
+        return
+    occurring: dict[str, bool] = {}
+    places: dict[str, Place] = {}
+    for runner in problem.runners:
+        for mode in runner.modes:
+            places.setdefault(mode.name, mode.place)
+            if not occurring.get(mode.name, False):
+                relations = (each.claim for each in relations_of(mode.of_all_runners))
+                legal = (*constraints, runner.guard, mode.offered, *relations)
+                occurring[mode.name] = not _contradict(solver, legal)
+    for name, occurs in occurring.items():
+        if not occurs:
+            message = (
+                f"mode '{name}' never has a batch: its conditions and ranges exclude each other"
+            )
+            collector.error("U409", message, places[name])
+
+
+def _contradict(solver: Solver, conditions: tuple[Expr, ...]) -> bool:
+    return bool(conditions) and solver.decide(FALSE, conditions, "related").proved

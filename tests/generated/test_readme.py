@@ -1,0 +1,33 @@
+"""The examples of the README are what the project does."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def test_the_example_of_using_generated_code_runs(tmp_path: Path) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(next(each for each in EXAMPLES if each.startswith("import torch")))
+    batch = runpy.run_path(str(script))["batch"]
+    assert torch.equal(batch.input_ids, torch.tensor([100, 101, 102]))
+    assert torch.equal(batch.seq_lens, torch.tensor([8, 9, 10]))
+
+
+def test_the_generated_lines_that_are_shown_are_generated() -> None:
+    shown = next(each for each in EXAMPLES if each.startswith("tokens_per_request"))
+    generated = (ROOT / "generated/ullage_generated/sglang/eager_draft.py").read_text()
+    unindented = re.sub(r"^ +", "", generated, flags=re.MULTILINE)
+    assert re.sub(r"^ +", "", shown, flags=re.MULTILINE) in unindented
+
+
+def test_the_declaration_that_is_shown_is_the_one_of_the_mode() -> None:
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert shown in (ROOT / "specs/sglang/modes/frozen_kv_draft.yaml").read_text()
