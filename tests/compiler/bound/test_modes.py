@@ -286,6 +286,9 @@ THOROUGH = {
 }
 """Left to the slow tests, which try all configurations of every case."""
 
+LOOSE = {"two collectives of one group"}
+"""Exact, but not claimed to be: two ranks may hold the two maxima, and there may be only one."""
+
 
 @pytest.mark.parametrize("name", [each for each in EXACT if each not in THOROUGH])
 def test_a_composed_pipeline_is_what_ranks_do_one_by_one(name: str, tmp_path: Path) -> None:
@@ -301,7 +304,8 @@ def test_a_composed_pipeline_is_exact_in_all_configurations(name: str, tmp_path:
     found = derived(tmp_path, EXACT[name])
     assert differences(found) == []
     assert false_witnesses(found, at_most=40) == []
-    assert found.certificate.unproven == ()
+    assert all(proof.sound for proof in found.certificate.proofs)
+    assert (found.certificate.unproven == ()) is (name not in LOOSE)
 
 
 SLOW = {"two largest beside own rows", "two largest of different ranks", "two largest of peers"}
