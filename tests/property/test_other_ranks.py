@@ -11,6 +11,7 @@ from support.comparing import differences
 from support.small_specs import mode_text, small
 from support.specs import Files
 from ullage.diagnostics.diagnostic import DiagnosticError
+from ullage.expr.evaluate import evaluate_integer
 
 TWO = ("dp: {type: int, range: [1, 3]}",)
 TIGHT_BATCH = {"requests": "1; 4", "n": "1; 4"}
@@ -75,6 +76,24 @@ SPECS: dict[str, Files] = {
 @pytest.mark.parametrize("name", SPECS)
 def test_no_round_of_ranks_needs_more(name: str, tmp_path: Path) -> None:
     assert differences(derived(tmp_path, SPECS[name])) == []
+
+
+TWO_GROUPS = small(
+    two_axes("near", "far"),
+    parameters=TWO,
+    transforms=(
+        "near: {collective: {op: gather, group: near}, tokens: 'max_ranks(tokens)'}",
+        "far: {collective: {op: gather, group: far}, tokens: 'max_ranks(tokens) - tokens + 1'}",
+    ),
+    ranks="dp",
+)
+
+
+def test_two_groups_have_maxima_of_their_own(tmp_path: Path) -> None:
+    """A rank beside which all bring 1 in one group meets one whose group brings 4 in the other."""
+    found = derived(tmp_path, TWO_GROUPS)
+    (tokens,) = (each for each in found.capacities.by_target if each.target == "tokens")
+    assert evaluate_integer(tokens.formula, {"dp": 2}) >= 4
 
 
 REFUSED: dict[str, tuple[str, Files]] = {

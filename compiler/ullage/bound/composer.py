@@ -49,10 +49,10 @@ class Composer:
     `own_peer`: other ranks in the same mode have variables of their own. Without it the own rank
     stands for them, and what it brings to a maximum over ranks has a mark in the extents until
     `written_out`, so that it is not confused with what the own rank has besides. `runners`: the one
-    that loads the mode, and those that have a say in which of its batches it gets.`maxima`:
-    those over ranks, as if there were one in each mode. With `may_be_absent` what a rank in another
-    mode brings starts from zero; without it this has to make no difference. `shares`: what ranks
-    bring to sums and maxima.
+    that loads the mode, and those that have a say in which of its batches it gets. `groups`: over
+    which ranks each marked maximum is. `maxima`: those over ranks, as if there were one in each
+    mode. With `may_be_absent` what a rank in another mode brings starts from zero; without it this
+    has to make no difference. `shares`: what ranks bring to sums and maxima.
     """
 
     resolved: ResolvedSpec
@@ -62,6 +62,7 @@ class Composer:
     may_be_absent: bool = False
     needs_own_peer: bool = False
     marks: dict[str, Expr] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
     maxima: dict[str, Expr] = field(default_factory=dict)
     copies: dict[tuple[Turn, Expr], int] = field(default_factory=dict)
     shares: list[Share] = field(default_factory=list)
@@ -278,13 +279,14 @@ class Composer:
         self.brought_live.append(live)
         return Name(name)
 
-    def mark(self, own: Expr) -> Name:
-        """A name that stands for what the own rank brings to a maximum over ranks."""
+    def mark(self, own: Expr, group: str) -> Name:
+        """A name that stands for what the own rank brings to a maximum over a group of ranks."""
         for name, value in self.marks.items():
-            if value == own:
+            if value == own and self.groups[name] == group:
                 return Name(name)
         name = f"maximum {len(self.marks)}"
         self.marks[name] = own
+        self.groups[name] = group
         return Name(name)
 
     def written_out(self, extent: Expr) -> Expr:
@@ -318,8 +320,8 @@ class Composer:
     def dependences(self, names: Iterable[str]) -> frozenset[frozenset[str]]:
         """What the names depend on of the own rank: its variables, or marks of maxima of such.
 
-        One set for each way in which choices within the maxima can come out. A maximum over ranks
-        of what is the same on all ranks is just that.
+        One set for each way in which choices within the maxima can come out. A maximum over a
+        group of what is the same on all its ranks is just that.
         """
         found: frozenset[frozenset[str]] = frozenset((frozenset(),))
         for name in names:
@@ -346,10 +348,11 @@ class Composer:
 
     def _seen(self, mark: str, way: frozenset[str]) -> frozenset[str]:
         """A maximum over ranks of what depends on `way`: the own rank, other maxima, or both."""
-        direct = way - self.marks.keys()
-        if direct and direct != way:
-            return way | {mark}
-        return frozenset((mark,)) if direct else way
+        held = way & self.marks.keys()
+        if not held:
+            return frozenset((mark,)) if way else way
+        same_group = all(self.groups[each] == self.groups[mark] for each in held)
+        return way if held == way and same_group else way | {mark}
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -54,8 +54,8 @@ class OtherRanks(Protocol):
     def total_of_others(self, largest: Expr, place: Place) -> Expr:
         """The sum over the other ranks, each of which brings no more than `largest`."""
 
-    def mark(self, own: Expr) -> Name:
-        """A name that stands for what the own rank brings to a maximum over ranks."""
+    def mark(self, own: Expr, group: str) -> Name:
+        """A name that stands for what the own rank brings to a maximum over a group of ranks."""
 
     def largest(self, every: Expr) -> Name:
         """A name for a maximum over ranks, as if there were one in each mode."""
@@ -126,7 +126,7 @@ class AcrossRanks:
             largest = fold(Call("max", (Integer(0), *known)))
             total = self.ranks.total_of_others(largest, node.place)
             return Binary("+", own, total)
-        standing = own if self.ranks.own_peer else self.ranks.mark(own)
+        standing = own if self.ranks.own_peer else self.ranks.mark(own, self.turn[0])
         if not known:
             return standing
         if self.ranks.may_be_absent:
