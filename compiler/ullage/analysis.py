@@ -10,18 +10,18 @@ from ullage.audit.wellformed import check_audits
 from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
 from ullage.bound.narrowing import narrow
-from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan
 from ullage.prove.certificate import Certificate, certify
+from ullage.prove.oracle import oracle_for
 from ullage.prove.solver import Solver
-from ullage.prove.wellformed import check_problem
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec
 from ullage.text.sources import SourceSet, load_sources
+from ullage.wellformed.problem import check_problem
 
 Progress = Callable[[str], None]
 

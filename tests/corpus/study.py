@@ -19,7 +19,6 @@ from ullage.audit.batches import batches_of
 from ullage.audit.decide import audit
 from ullage.audit.model import AuditReport, Counterexample
 from ullage.audit.stated import Question, questions
-from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import Live
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
@@ -32,6 +31,7 @@ from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
 from ullage.plan.model import PlannedSlot
+from ullage.prove.oracle import oracle_for
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner
 

@@ -11,7 +11,6 @@ from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
 from ullage.bound.eliminate import Eliminator
 from ullage.bound.narrowing import narrow
-from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import (
     Constraint,
     Coupling,
@@ -31,12 +30,13 @@ from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
 from ullage.prove.certificate import Certificate, certify
+from ullage.prove.oracle import oracle_for
 from ullage.prove.solver import Solver
-from ullage.prove.wellformed import check_problem
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.check import resolve as resolve_spec
 from ullage.spec.load import load_spec
 from ullage.text.sources import load_sources
+from ullage.wellformed.problem import check_problem
 
 Entity = Variable | Definition | Constraint
 

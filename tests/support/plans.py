@@ -9,7 +9,6 @@ from pathlib import Path
 from support.specs import Files, edited, write_spec
 from ullage.bound.capacities import Capacities
 from ullage.bound.derive import derive
-from ullage.bound.oracle import oracle_for
 from ullage.bound.problem import Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector
@@ -17,6 +16,7 @@ from ullage.diagnostics.render import render_text
 from ullage.expr.spell import spell
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan, PlannedSlot, Tail
+from ullage.prove.oracle import oracle_for
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ullage.bound.oracle import Oracle
 from ullage.bound.problem import Coupling, Live, ModeProblem
 from ullage.bound.search import Search
 from ullage.counterexample.realised import is_derived
@@ -27,6 +26,7 @@ from ullage.expr.tree import (
     negation,
     substitute,
 )
+from ullage.prove.oracle import Oracle
 
 _SECOND = ".2"
 

@@ -14,7 +14,6 @@ from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeV
 from ullage.audit.soundness import checked, prove
 from ullage.audit.stated import Question, questions
 from ullage.audit.waste import Wastes
-from ullage.bound.oracle import Oracle, oracle_for
 from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.specialise import for_worker
@@ -23,6 +22,7 @@ from ullage.counterexample.finder import Finder
 from ullage.counterexample.shown import Shower
 from ullage.counterexample.space import Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
+from ullage.prove.oracle import Oracle, oracle_for
 
 Progress = Callable[[str], None]
 

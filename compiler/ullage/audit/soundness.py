@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ullage.bound.oracle import Oracle
 from ullage.bound.search import Search
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -22,6 +21,7 @@ from ullage.expr.tree import (
     walk,
 )
 from ullage.prove.checker import Checker
+from ullage.prove.oracle import Oracle
 from ullage.prove.solver import Solver
 
 SPLITS = 1

@@ -10,7 +10,6 @@ from ullage.analysis import Analysis
 from ullage.audit.model import Waste
 from ullage.audit.soundness import prove
 from ullage.audit.stated import Question
-from ullage.bound.oracle import Oracle
 from ullage.bound.problem import ModeProblem
 from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
@@ -22,6 +21,7 @@ from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Comparison, Expr, conjunction
 from ullage.plan.model import PlannedSlot
+from ullage.prove.oracle import Oracle
 from ullage.spec.model import BYTES_OF_DTYPE, DeviceRole, Parameter
 
 DEFAULTS = "the defaults"

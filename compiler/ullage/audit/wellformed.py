@@ -9,9 +9,9 @@ from ullage.audit.compared import Compared, compared
 from ullage.bound.problem import Problem
 from ullage.diagnostics.diagnostic import Collector
 from ullage.prove.solver import Solver
-from ullage.prove.uses import Reached, Use, Walker
-from ullage.prove.wellformed import check_uses
 from ullage.spec.check import ResolvedSpec
+from ullage.wellformed.problem import check_uses
+from ullage.wellformed.uses import Reached, Use, Walker
 
 
 def check_audits(

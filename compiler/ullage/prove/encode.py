@@ -2,7 +2,7 @@
 
 A quotient, remainder or alignment becomes an integer constant with its defining inequalities,
 which hold where the divisor is at least one; z3 leaves x/0 open and rounds differently for
-negative divisors, and `ullage.prove.wellformed` proves that no such divisor is reached. Of a list
+negative divisors, and `ullage.wellformed.problem` proves that no such divisor is reached. Of a list
 z3 knows the range and filter of its elements, and its extreme elements.
 """
 

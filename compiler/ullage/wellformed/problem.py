@@ -29,12 +29,12 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.prove.names import with_labels
-from ullage.prove.occurrence import check_occurrence
 from ullage.prove.solver import Solver, at_most
-from ullage.prove.takers import check_takers
-from ullage.prove.uses import Need, Reached, Use, Walker
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.steps import flattened
+from ullage.wellformed.occurrence import check_occurrence
+from ullage.wellformed.takers import check_takers
+from ullage.wellformed.uses import Need, Reached, Use, Walker
 
 
 def check_problem(
