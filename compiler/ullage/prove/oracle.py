@@ -20,7 +20,6 @@ from ullage.expr.tree import (
     Comparison,
     Conditional,
     Expr,
-    Integer,
     conjunction,
     free_names,
     walk,
@@ -33,10 +32,7 @@ SEED = 20
 ENOUGH = 24
 """Samples that satisfy all assumptions, below which more are drawn for a hard claim."""
 AT_A_TIME = 4
-EFFORT_OF_AN_ATTEMPT = 25_000
-"""Steps of z3 for a comparison with many roundings: what it can prove takes it fewer as a rule."""
 
-MANY_ROUNDINGS = 4
 EFFORT_OF_A_LIMIT = 100_000
 """Steps of z3 for whether an amount is within a list, which rests on more than it names."""
 
@@ -65,8 +61,7 @@ class Oracle:
             return self.solver.decide(claim, given, "related").proved
         if self._refuted_by_more(claim, given):
             return False
-        effort = EFFORT_OF_AN_ATTEMPT if _is_attempt(claim) else None
-        return self.solver.decide(claim, given, "opaque", effort).proved
+        return self.solver.decide(claim, given, "opaque").proved
 
     def _refuted_by_more(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         """Whether the claim is false in one of some samples drawn now."""
@@ -144,12 +139,6 @@ def _roundings(node: Expr) -> int:
         or (isinstance(part, Binary) and part.operator in ("//", "%"))
         for part in walk(node)
     )
-
-
-def _is_attempt(claim: Expr) -> bool:
-    """Whether this is one of many comparisons that a search tries, and no condition or sign."""
-    is_condition = not isinstance(claim, Comparison) or isinstance(claim.left, Integer)
-    return not is_condition and _roundings(claim) >= MANY_ROUNDINGS
 
 
 def _limits_by_list(claim: Expr) -> bool:
