@@ -61,13 +61,15 @@ class ConfigurationDrawer:
         for definition in domain.definitions:
             self._rests_on[definition.name] = self._under(definition.value)
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
+        drawn = self._dependents.keys()
+        self._constraints = {each: self._under(each) & drawn for each in _legal(domain)}
         self._last: Sample = self._drawn(Sample({}), domain.variables, domain.definitions)
 
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
-        wanted = (*_conjuncts(guard), *self._constraints())
-        drawn = {variable.name for variable in self.domain.variables}
-        conditions = {each: self._under(each) & drawn for each in wanted}
+        drawn = self._dependents.keys()
+        conditions = {each: self._under(each) & drawn for each in _conjuncts(guard)}
+        conditions |= self._constraints
         sample = self._last
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
@@ -81,15 +83,6 @@ class ConfigurationDrawer:
             attempt = self._repaired(attempt, conditions)
         self._last = attempt.sample
         return None if attempt.broken else attempt.sample
-
-    def _constraints(self) -> Iterator[Expr]:
-        """What is so of every legal configuration; a list that has a name has an element."""
-        yield from (constraint.that for constraint in self.domain.constraints)
-        for each in self.domain.definitions:
-            if each.kind == "list":
-                largest = Call("max", (Name(each.name),))
-                has_one = Comparison("<=", largest, largest)  # without a value where it is empty
-                yield disjunction(negation(each.guard), has_one)
 
     def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
         """One parameter drawn again: of some trials the one that breaks the least."""
@@ -138,6 +131,16 @@ class ConfigurationDrawer:
                 parameters.append(variable)
         definitions = [d for d in self.domain.definitions if self._rests_on[d.name] & names]
         return _Dependents(tuple(parameters), tuple(definitions), frozenset(names))
+
+
+def _legal(domain: Domain) -> Iterator[Expr]:
+    """What is so of every legal configuration; a list that has a name has an element."""
+    yield from (constraint.that for constraint in domain.constraints)
+    for each in domain.definitions:
+        if each.kind == "list":
+            largest = Call("max", (Name(each.name),))
+            has_one = Comparison("<=", largest, largest)  # without a value where it is empty
+            yield disjunction(negation(each.guard), has_one)
 
 
 def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
