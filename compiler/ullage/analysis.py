@@ -43,16 +43,22 @@ class Analysis:
     warnings: tuple[Diagnostic, ...]
 
 
-def read(folder: Path) -> tuple[SourceSet, ResolvedSpec]:
-    """The resolved spec of a folder; raises DiagnosticError with everything that is wrong."""
-    sources = load_sources(folder)
+def read(folder: Path, name: str | None = None) -> tuple[SourceSet, ResolvedSpec]:
+    """The resolved spec of a folder; raises DiagnosticError with everything that is wrong.
+
+    `name` is what places call the folder, as for `load_sources`.
+    """
+    sources = load_sources(folder, name)
     return sources, resolve(load_spec(sources), sources.texts)
 
 
-def analyse(folder: Path, progress: Progress = lambda _: None) -> Analysis:
-    """Everything about a specs folder; raises DiagnosticError with all errors of a stage."""
+def analyse(folder: Path, progress: Progress = lambda _: None, name: str | None = None) -> Analysis:
+    """Everything about a specs folder; raises DiagnosticError with all errors of a stage.
+
+    `name` is what places call the folder, as for `load_sources`.
+    """
     progress("reading specs")
-    sources, resolved = read(folder)
+    sources, resolved = read(folder, name)
     collector = Collector(sources.texts)
     problem = specialise(resolved, collector)
     progress("checking divisors and guards")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ullage.commands.reporting import Exit
 
 INTERRUPTED: Final = 130
 
@@ -13,6 +17,7 @@ INTERRUPTED: Final = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and answer its exit code; `arguments` are those of the process if None."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _survive_closed_streams()
     _survive_narrow_encodings()
     try:
         return _run(given)
@@ -29,10 +34,32 @@ def _run(arguments: list[str]) -> int:
     request = command.plain_request(arguments)
     if request is not None:
         return guarded(lambda: command.run(request))
-    from ullage.commands.app import app
+    return guarded(lambda: _other(arguments))
 
-    app(args=arguments, prog_name="ullage")
-    return 0
+
+def _other(arguments: list[str]) -> Exit:
+    """Any other command line, help and wrong usage included."""
+    from ullage.commands.app import app
+    from ullage.commands.reporting import Exit, discard_unread
+
+    output = sys.stdout
+    try:
+        app(args=arguments, prog_name="ullage")
+    except SystemExit as leaving:
+        if sys.stdout is not output:  # the library puts aside what nobody reads any more
+            raise BrokenPipeError from None
+        return Exit(leaving.code) if isinstance(leaving.code, int) else Exit.OK
+    except BrokenPipeError:  # commands see to their own, so this was a word on wrong usage
+        discard_unread()
+        return Exit.FAILED
+    return Exit.OK
+
+
+def _survive_closed_streams() -> None:
+    """A stream that the caller has closed takes what is written to it nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # to the end
 
 
 def _survive_narrow_encodings() -> None:

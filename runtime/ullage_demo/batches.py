@@ -36,7 +36,7 @@ def window_batch(
     lengths = integers(window.stop for window in windows)
     prefills = windows[: len(windows) - decodes]
     mixed = mode is Mode.MIXED
-    extend = "extend" in mode.families
+    extend = "extending" in mode.families
     return LiveBatch(
         mode=mode,
         batch_size=len(windows),

@@ -120,8 +120,8 @@ def equals_schedule(
 
 def saw_modes(seen: Mapping[Mode, object], expected: Collection[Mode]) -> Check:
     """The run went through every mode that it is there to show."""
-    missing = [mode.name.lower() for mode in expected if mode not in seen]
-    listed = ", ".join(mode.name.lower() for mode in expected)
+    missing = [mode.value for mode in expected if mode not in seen]
+    listed = ", ".join(mode.value for mode in expected)
     return Check(
         "went through its modes",
         not missing,

@@ -132,7 +132,7 @@ def serve_on_all_ranks(count: int) -> list[Outcome]:
 
 def went_beside_extends(outcomes: Sequence[Outcome]) -> Check:
     """Some rank decoded, and some rank idled, while another one extended."""
-    seen = {Mode[row.mode.upper()]: row for outcome in outcomes for row in outcome.rows}
+    seen = {Mode(row.mode): row for outcome in outcomes for row in outcome.rows}
     return saw_modes(seen, tuple(BESIDE_EXTEND.values()))
 
 

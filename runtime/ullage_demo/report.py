@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ullage_demo.checks import Check
 from ullage_demo.runners import Runner
+from ullage_generated.sglang import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def rows_of(scenario: str, model: str, runner: Runner) -> tuple[Row, ...]:
         Row(
             scenario=scenario,
             model=model,
-            mode=mode.name.lower(),
+            mode=mode.value,
             steps=statistics.steps,
             requests=statistics.largest_requests,
             tokens=statistics.largest_tokens,
@@ -55,7 +56,8 @@ def rows_of(scenario: str, model: str, runner: Runner) -> tuple[Row, ...]:
             max_tokens=runner.capacities.tokens,
             load_time=statistics.median_time,
         )
-        for mode, statistics in sorted(runner.statistics.items())
+        for mode in Mode
+        if (statistics := runner.statistics.get(mode)) is not None
     )
 
 

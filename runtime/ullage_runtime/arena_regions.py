@@ -9,7 +9,7 @@ is found, and so that guards between slots are looked at before somebody else ov
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -144,12 +144,27 @@ class Region:
         return guards_between(spans, Span(self.start, self.end, "0 (start of the runner)"))
 
 
+Addresses = tuple[int, int]
+"""The first address of an allocation, and the first behind it."""
+
+
+def _addresses(storage: Tensor) -> Addresses:
+    """None at all for an arena without memory, since tensors without any begin at 0 as well."""
+    start = storage.data_ptr()
+    return (start, start + storage.nbytes) if start else (0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Regions:
     """What one runner has of the arena of each device role."""
 
     compute: Region
     host: Region
+    _addresses: tuple[Addresses, Addresses] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        compute, host = (_addresses(arena.storage) for arena in self.arenas)
+        object.__setattr__(self, "_addresses", (compute, host))
 
     @classmethod
     def alone(
@@ -159,6 +174,17 @@ class Regions:
         compute = SharedArena(device, layout.compute.size_bytes, debug=debug)
         host = SharedArena("cpu", layout.host.size_bytes, pinned=True, debug=debug)
         return cls(compute.region(runner, 0, layout.compute), host.region(runner, 0, layout.host))
+
+    def hold(self, tensor: Tensor) -> bool:
+        """Whether a tensor lies in the arenas. RuntimeError for one without an address."""
+        address = tensor.data_ptr()
+        (low, high), (host_low, host_high) = self._addresses
+        return low <= address < high or host_low <= address < host_high
+
+    def offset_of(self, tensor: Tensor) -> int:
+        """Where a tensor that the arenas hold begins in its own arena, in bytes."""
+        address = tensor.data_ptr()
+        return address - next(low for low, high in self._addresses if low <= address < high)
 
     @property
     def arenas(self) -> tuple[Arena, Arena]:

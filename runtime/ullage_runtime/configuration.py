@@ -85,7 +85,9 @@ class Problems:
         """`value` is None because the parameter's `guard` is false in this configuration."""
         if value is None:
             return True
-        return self._add("U701", parameter, value, f"has no meaning unless {guard}", place)
+        expected = f"has no meaning unless {guard}"
+        self._found.append(ConfigurationProblem("U701", parameter, value, expected, place, True))
+        return False
 
     def constraint(
         self, holds: bool, statement: str, reason: str, values: Mapping[str, object], place: str

@@ -3,10 +3,12 @@
 =====  ==========================================================================
 U701   a parameter has a value outside its range, or of the wrong type
 U702   parameters together break a constraint
+U703   there is no parameter, or no worker, of this name
+U704   a parameter without a default is not given
 U711   an extent exceeds the capacity of the static buffers
 U712   a live value is outside the range that the capacities were derived from
 U713   a source that the mode needs is missing
-U714   a source has a dtype that its slot does not accept
+U714   a source is no dense tensor, or has a dtype that its slot does not accept
 U715   a source is on another device than its slot
 U716   a source has another shape than the batch implies
 U717   the runner does not serve the mode
@@ -18,12 +20,14 @@ U731   an output of a padded step differs from the unpadded one
 U732   poison was left where a reader looks
 U733   a guard band between slots was overwritten
 U734   ranks entered different collectives
+U735   another runner overwrote a loaded batch that was still read
+U736   an output has the rows of no axis of its batch
 =====  ==========================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -59,6 +63,7 @@ class ConfigurationProblem:
     """One reason why a configuration is refused. `place` is the spec line that demands it.
 
     For a broken constraint (U702), `parameter` is its statement and `value` lists what it relates.
+    `absent`: the parameter is given although it has no meaning in this configuration.
     """
 
     code: str
@@ -66,6 +71,7 @@ class ConfigurationProblem:
     value: object
     expected: str
     place: str
+    absent: bool = False
 
     def __str__(self) -> str:
         if self.code == "U702":
@@ -136,6 +142,25 @@ class PeerError(UllageRuntimeError):
             "U720",
             f"The batch of {listed} was refused{exchange}, so that no rank of the group loads. "
             "Nothing was written.",
+        )
+
+
+class OutputError(UllageRuntimeError):
+    """What an engine's step gave cannot be that of its batch.
+
+    `shapes`: of the tensors given; `rows`: the counts of which one should be a first dimension.
+    """
+
+    def __init__(
+        self, mode: str, shapes: Sequence[tuple[int, ...]], rows: Sequence[int], *, place: str
+    ) -> None:
+        self.mode, self.shapes, self.rows, self.place = mode, tuple(shapes), tuple(rows), place
+        given = ", ".join(map(str, shapes))
+        expected = " or ".join(map(str, rows))
+        super().__init__(
+            "U736",
+            f"Mode {mode!r}: the output has the shape {given}, but a tensor of the batch has "
+            f"{expected} rows ({place}).",
         )
 
 

@@ -57,18 +57,3 @@ def fill_tail(view: Tensor, rows: int, fill: Fill | None, *, axis: int = 0) -> N
 def write_scalar(view: Tensor, value: Fill) -> None:
     """Write a computed host value into every element of a slot, commonly of shape [1]."""
     view.fill_(value)
-
-
-def write_offsets(view: Tensor, lengths: Tensor, rows: int) -> None:
-    """Write where each row begins: `[0, l0, l0 + l1, …]`.
-
-    `view`: [padded rows + 1]; `lengths`: [rows], of any integer dtype. Padded rows have no
-    length, so that all of them begin (and end) at the total.
-    """
-    view[:1].fill_(0)
-    body = view[1 : rows + 1]
-    body.copy_(lengths)
-    body.cumsum_(0)
-    tail = view[rows + 1 :]
-    if tail.shape[0] > 0:
-        tail.copy_(view[rows : rows + 1].expand(tail.shape[0]))

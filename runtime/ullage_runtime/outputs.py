@@ -9,6 +9,8 @@ from typing import TypeVar, cast
 
 from torch import Tensor
 
+from ullage_runtime.errors import OutputError
+
 T = TypeVar("T")
 
 
@@ -24,18 +26,27 @@ def live_rows(output: T, rows: int, padded: int) -> T:
     return map_tensors(output, lambda tensor: _cut(tensor, rows, padded))
 
 
-def cut_to_live(output: T, *axes: tuple[int, int]) -> T:
+def cut_to_live(output: T, *axes: tuple[int, int], mode: str, place: str) -> T:
     """The output without its padded rows along any axis; `axes`: live and padded rows of each.
 
     A tensor belongs to the axis whose padded rows are its first dimension. Where that is true of
-    several, it keeps the live rows of the longest, so that none is lost.
+    several, it keeps the live rows of the longest, so that none is lost. OutputError (U736) for
+    an output of tensors none of which has the rows of an axis, padded or live.
     """
+    _require_rows(output, axes, mode, place)
     if all(rows == padded for rows, padded in axes):
         return output
     kept: dict[int, int] = {}
     for rows, padded in axes:
         kept[padded] = max(rows, kept.get(padded, 0))
     return map_tensors(output, lambda tensor: _cut_to(tensor, kept))
+
+
+def _require_rows(output: object, axes: tuple[tuple[int, int], ...], mode: str, place: str) -> None:
+    known = {count for axis in axes for count in axis}
+    found = [tuple(each.shape) for _, each in named_tensors(output) if each.dim() > 0]
+    if found and not any(shape[0] in known for shape in found):
+        raise OutputError(mode, found, sorted(known), place=place)
 
 
 def _cut_to(tensor: Tensor, kept: dict[int, int]) -> Tensor:

@@ -59,13 +59,6 @@ def is_in_place(source: Tensor, slot: Tensor) -> bool:
     )
 
 
-def overlaps_storage(source: Tensor, slot: Tensor) -> bool:
-    """Whether `source` starts inside the allocation that holds `slot` (both on one device)."""
-    storage = slot.untyped_storage()
-    start = storage.data_ptr()
-    return start <= source.data_ptr() < start + storage.nbytes() and source.numel() > 0
-
-
 def _same_layout(source: Tensor, slot: Tensor) -> bool:
     """Equal strides along every axis that the source steps over at least once."""
     if source.dim() != slot.dim():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,32 @@ def test_every_code_that_is_raised_is_in_the_catalogue(root: Path) -> None:
     assert not used.keys() - {entry.id for entry in all_codes()}
 
 
+def test_every_code_of_the_catalogue_is_reported_somewhere() -> None:
+    catalogue = COMPILER / "diagnostics" / "codes"
+    paths = [*COMPILER.rglob("*.py"), *RUNTIME.rglob("*.py")]
+    trees = [ast.parse(path.read_text()) for path in paths if catalogue not in path.parents]
+    names = dict(pair for tree in trees for pair in _named_codes(tree))
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    used = {
+        *(node.id for node in nodes if isinstance(node, ast.Name) and type(node.ctx) is ast.Load),
+        *(node.attr for node in nodes if isinstance(node, ast.Attribute)),
+    }
+    texts = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    reported = texts | {match[1] for text in texts for match in re.finditer(r"\[(U\d{3})\]", text)}
+    reported -= {code for name, code in names.items() if name not in used}
+    assert [entry.id for entry in all_codes() if entry.id not in reported] == []
+
+
+def _named_codes(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Codes that a module gives names to."""
+    for node in tree.body:
+        value = getattr(node, "value", None)
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        is_code = isinstance(value, ast.Constant) and re.fullmatch("U[0-9]{3}", str(value.value))
+        if isinstance(target, ast.Name) and is_code:
+            yield target.id, str(value.value)
+
+
 @pytest.mark.parametrize(
     "entry",
     [entry for entry in all_codes() if entry.id[1] == "1" and entry.id not in ("U101", "U102")],
@@ -92,15 +119,6 @@ def test_warnings_do_not_raise_but_travel_with_errors() -> None:
         collector.raise_if_errors()
     assert len(caught.value.diagnostics) == 2
     assert caught.value.sources == {"a.yaml": "text"}
-
-
-def test_a_raised_error_is_absorbed_with_its_texts() -> None:
-    diagnostic = Diagnostic("U202", "missing", Place("a.yaml", 2, 1))
-    collector = Collector()
-    collector.absorb(DiagnosticError([diagnostic], {"a.yaml": "x"}))
-    assert collector.diagnostics == (diagnostic,)
-    assert collector.sources == {"a.yaml": "x"}
-    assert collector.has_errors
 
 
 def test_the_nearest_name_is_suggested_and_nothing_unlike() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.text import listing
-from ullage.text.sources import load_sources, stable_name
+from ullage.text.sources import load_sources, shown_name, stable_name
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -48,24 +48,54 @@ def test_yaml_files_are_read_in_the_order_of_their_names(specs: Path) -> None:
     assert loaded.files[1].root.entries[0].value.place.file == "specs/engine.yaml"
 
 
-def test_names_do_not_depend_on_how_the_folder_is_given(specs: Path) -> None:
-    names = {load_sources(folder).files[0].name for folder in ("specs", "./specs/", specs)}
-    assert names == {"specs/engine.yaml"}
-
-
-def test_a_folder_elsewhere_goes_by_its_own_name(specs: Path, tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    assert stable_name(specs, tmp_path / "here") == "specs"
-    assert stable_name(Path("../specs"), tmp_path) == "specs"
-    assert stable_name(Path("a/../b/specs"), tmp_path) == "b/specs"
-    assert stable_name(tmp_path / "b" / "specs", tmp_path) == "b/specs"
-
-
-def test_the_current_folder_goes_by_its_own_name(
-    specs: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_is_called_so_that_it_opens_from_the_working_folder(
+    specs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    below = tmp_path / "here" / "below"
+    below.mkdir(parents=True)
+    for here in (tmp_path, specs, specs.parent, below):
+        monkeypatch.chdir(here)
+        for folder in (specs, Path(os.path.relpath(specs, here))):
+            for name, text in load_sources(folder).texts.items():
+                assert Path(name).read_text() == text
+
+
+def test_a_path_below_the_working_folder_is_short(specs: Path, tmp_path: Path) -> None:
+    assert shown_name(specs, tmp_path) == "specs"
+    assert shown_name(Path("./specs/"), tmp_path) == "specs"
+    assert shown_name(Path("a/../b/specs"), tmp_path) == "b/specs"
+    assert shown_name(Path("../specs"), tmp_path) == "../specs"
+    assert shown_name(tmp_path / "b" / "specs", tmp_path) == "b/specs"
+    assert shown_name(specs, tmp_path / "here") == specs.as_posix()
+
+
+def test_the_current_folder_has_no_name(specs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(specs)
-    assert load_sources(".").files[0].name == "specs/engine.yaml"
+    assert load_sources(".").files[0].name == "engine.yaml"
+
+
+@pytest.mark.parametrize("marker", ["pyproject.toml", ".git"])
+def test_the_stable_name_starts_at_the_project(
+    marker: str, specs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stable_name(specs) == "specs"
+    moved = specs.rename(tmp_path / "toy")
+    (tmp_path / marker).mkdir()
+    inner = tmp_path / "inner" / "deep"
+    inner.mkdir(parents=True)
+    (inner / "link").symlink_to(moved)
+    for here in (tmp_path, moved, inner):
+        monkeypatch.chdir(here)
+        for folder in (moved, Path(os.path.relpath(moved, here)), inner / "link"):
+            assert stable_name(folder) == "toy"
+    monkeypatch.chdir(tmp_path)
+    again = moved.rename(inner / "toy")
+    assert stable_name(again) == "inner/deep/toy"
+
+
+def test_places_have_the_name_that_is_asked_for(specs: Path) -> None:
+    loaded = load_sources(specs, "project/specs")
+    assert loaded.files[0].root.entries[0].value.place.file == "project/specs/engine.yaml"
 
 
 def test_the_digest_follows_texts_and_paths_only(specs: Path, tmp_path: Path) -> None:
@@ -130,7 +160,7 @@ def test_file_names_stay_plain(specs: Path) -> None:
 def test_a_folder_without_specs_is_an_error(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert errors_of(empty) == [("U905", "empty")]
+    assert errors_of(empty) == [("U905", empty.as_posix())]
 
 
 @pytest.mark.parametrize("name", ["none", "file"])

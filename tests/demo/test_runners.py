@@ -181,7 +181,8 @@ def test_multiplexed_batches_are_served_in_place() -> None:
 
 def test_a_mode_that_the_configuration_excludes_is_refused() -> None:
     worker = target_worker(Sizes())
-    with pytest.raises(BatchError, match="serves only decode, extend, idle"):
+    listed = ", ".join(mode.value for mode in worker.runner.modes)
+    with pytest.raises(BatchError, match=f"serves only {listed} "):
         worker.forward(batch(Mode.MIXED, 2, 1))
 
 

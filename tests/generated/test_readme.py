@@ -7,9 +7,16 @@ import runpy
 from pathlib import Path
 
 import torch
+import yaml
+
+from ullage.analysis import read
+from ullage.configuration.read import parse_configuration
+from ullage.configuration.values import complete
+from ullage_generated.sglang import Config, SpeculativeAlgorithm
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+DECLARATION, CONFIGURATION = re.findall(r"^```yaml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
@@ -29,5 +36,14 @@ def test_the_generated_lines_that_are_shown_are_generated() -> None:
 
 
 def test_the_declaration_that_is_shown_is_the_one_of_the_mode() -> None:
-    (shown,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    assert shown in (ROOT / "specs/sglang/modes/frozen_kv_draft.yaml").read_text()
+    assert DECLARATION in (ROOT / "specs/sglang/modes/frozen_kv_draft.yaml").read_text()
+
+
+def test_the_configuration_that_is_shown_is_one_for_compiler_and_generated_code() -> None:
+    _, resolved = read(ROOT / "specs/sglang")
+    known = complete(resolved, parse_configuration(CONFIGURATION, "engine.yaml").given)
+    config = Config.from_arguments(yaml.safe_load(CONFIGURATION))
+    assert config.max_total_tokens_draft == known["max_total_tokens_draft"] == 200000
+    assert config.max_total_tokens_target == known["max_total_tokens_target"] == 400000
+    assert config.max_running_requests == known["max_running_requests"] == 48
+    assert config.speculative_algorithm is SpeculativeAlgorithm.EAGLE

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.sglang_reference import WRITTEN_DOWN
 from ullage_generated.sglang import (
     Config,
     EagerDraftRunner,
@@ -48,9 +49,13 @@ def every_batch(mode: Mode, requests: int, tokens: int) -> Iterator[LiveBatch]:
             )
     elif mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND):
         yield LiveBatch(mode=mode)
-    else:
+    elif mode in WRITTEN_DOWN:  # of which each request has as many tokens as the others
         for rows in counts:
             yield LiveBatch(mode=mode, batch_size=rows)
+    else:
+        for rows, length in product(range(requests + 1), range(tokens + 1)):
+            ids = torch.ones(length, dtype=torch.int64)
+            yield LiveBatch(mode=mode, batch_size=rows, input_ids=ids)
 
 
 def largest_extents(runner: Runner) -> tuple[int, int]:

@@ -52,6 +52,17 @@ def test_an_unknown_argument_gets_the_nearest_known_one() -> None:
     )
 
 
+def test_names_are_those_of_a_configuration_file() -> None:
+    plain = Config.from_arguments({"max-total-tokens": 90000, "--tp-size": 2, "page_size": None})
+    assert (plain.max_total_tokens_target, plain.max_total_tokens_draft) == (90000, None)
+    assert (plain.tp_size, plain.page_size) == (2, Config.of().page_size)
+    eagle = {"speculative_algorithm": "eagle", "max_total_tokens": {"draft": 70000}}
+    drafted = Config.from_arguments(eagle)
+    assert drafted.max_total_tokens_target == Config.of().max_total_tokens_target
+    assert drafted.max_total_tokens_draft == 70000
+    assert "has no meaning" in problems_of(max_total_tokens={"draft": 7})["max_total_tokens_draft"]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [

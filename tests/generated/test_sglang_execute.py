@@ -33,7 +33,7 @@ def runner(*, tokens: int = 0, debug: bool = False, **arguments: object) -> Eage
 def batch_of(mode: Mode, rows: int, width: int = 1, **fields: object) -> LiveBatch:
     """A batch of `rows` requests with `width` tokens each."""
     tokens = rows * width
-    extends = "extend" in mode.families
+    extends = "extending" in mode.families
     live = LiveBatch(
         mode=mode,
         batch_size=rows,
@@ -204,9 +204,10 @@ def test_multiplexed_extends_have_no_stream_of_their_own() -> None:
 
 
 def test_a_mode_that_the_runner_does_not_serve_reaches_no_step() -> None:
-    engine = Recorder("needs_metadata")
-    with pytest.raises(BatchError, match="serves only decode, extend, idle") as caught:
-        runner().execute(batch_of(Mode.EAGLE_DRAFT, 2), engine)
+    engine, served = Recorder("needs_metadata"), runner()
+    listed = ", ".join(mode.value for mode in served.modes)
+    with pytest.raises(BatchError, match=f"eager serves only {listed} ") as caught:
+        served.execute(batch_of(Mode.EAGLE_DRAFT, 2), engine)
     assert caught.value.code == "U717"
     assert engine.calls == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from support.sglang_engine import decode_batch, two_ranks
-from support.sglang_reference import expected_rows, expected_slot, live_rows, loaded_slots
+from support.sglang_reference import (
+    WRITTEN_DOWN,
+    Expected,
+    expected_rows,
+    expected_slot,
+    loaded_slots,
+)
 from ullage_generated.sglang import (
     Config,
     EagerDraftBatch,
@@ -74,8 +81,16 @@ def batches(runner: Runner) -> st.SearchStrategy[LiveBatch]:
     return st.sampled_from(runner.modes).flatmap(lambda mode: batches_of(runner.config, mode))
 
 
-def assert_loaded(batch: Batch, live: LiveBatch, config: Config) -> None:
-    expected = expected_rows(config, live)
+def expected_of(runner: Runner, live: LiveBatch) -> Expected:
+    """The rows by the engine's rules; those that were generated for modes without any here."""
+    if live.mode in WRITTEN_DOWN:
+        return expected_rows(runner.config, live)
+    extents = runner.extents(live)
+    return Expected(*extents.rows, *extents.padded)
+
+
+def assert_loaded(batch: Batch, live: LiveBatch, runner: Runner) -> None:
+    config, expected = runner.config, expected_of(runner, live)
     assert (batch.live_requests, batch.live_tokens) == (expected.requests, expected.tokens)
     assert (batch.requests, batch.tokens) == (expected.padded_requests, expected.padded_tokens)
     assert batch.mode is live.mode
@@ -102,7 +117,7 @@ def assert_loaded(batch: Batch, live: LiveBatch, config: Config) -> None:
 def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> None:
     runner = data.draw(runners())
     live = data.draw(batches(runner))
-    assert_loaded(runner.load(live), live, runner.config)
+    assert_loaded(runner.load(live), live, runner)
 
 
 @given(st.data())
@@ -112,12 +127,12 @@ def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:
         poison(slot)
     for _ in range(3):
         live = data.draw(batches(runner))
-        assert_loaded(runner.load(live), live, runner.config)
+        assert_loaded(runner.load(live), live, runner)
     largest = runner.largest_batch()
     smallest = data.draw(batches(runner))
     if largest is not None:
         runner.load(largest)
-    assert_loaded(runner.load(smallest), smallest, runner.config)
+    assert_loaded(runner.load(smallest), smallest, runner)
 
 
 @given(st.data())
@@ -127,7 +142,7 @@ def test_the_largest_batch_of_a_runner_is_legal_and_fills_its_tokens(data: st.Da
     if live is None:
         return
     batch = runner.load(live)
-    assert_loaded(batch, live, runner.config)
+    assert_loaded(batch, live, runner)
     assert batch.requests <= runner.capacities.requests
     assert batch.tokens <= runner.capacities.tokens
 
@@ -137,7 +152,8 @@ def test_without_padding_a_batch_has_its_live_rows_only(data: st.DataObject) -> 
     runner = data.draw(runners())
     live = data.draw(batches(runner))
     batch = runner.load(live, pad=False)
-    assert (batch.requests, batch.tokens) == live_rows(runner.config, live)
+    expected = expected_of(runner, live)
+    assert (batch.requests, batch.tokens) == (expected.requests, expected.tokens)
     assert not batch.has_padding
 
 
@@ -146,7 +162,7 @@ def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObje
     runner = data.draw(runners(debug=False))
     live = data.draw(batches(runner))
     before = [slot.clone() for slot in runner.registry.slots]
-    expected = expected_rows(runner.config, live)
+    expected = expected_of(runner, live)
     padded = (expected.padded_requests, expected.padded_tokens)
     if padded != (expected.requests, expected.tokens):
         with pytest.raises(BatchError, match="copy=False") as caught:
@@ -296,6 +312,13 @@ def test_a_source_inside_the_buffers_is_refused_unless_it_is_the_slots_own_head(
 
 
 def test_modes_are_those_whose_conditions_hold() -> None:
-    config = Config.of()
-    assert eager_target.served_modes(config) == (Mode.DECODE, Mode.EXTEND, Mode.IDLE)
-    assert eager_draft.served_modes(config) == ()
+    served = eager_target.served_modes(Config.of())
+    assert {Mode.DECODE, Mode.EXTEND, Mode.IDLE} == WRITTEN_DOWN.intersection(served)
+    assert [each for each in Mode if each in served] == list(served)
+    assert eager_draft.served_modes(Config.of()) == ()
+
+
+def test_a_mode_is_called_as_in_the_spec_whatever_other_modes_there_are() -> None:
+    assert Mode("target_verify") is Mode.TARGET_VERIFY
+    assert all(each.value == each.name.lower() for each in Mode)
+    assert pickle.loads(pickle.dumps(Mode.IDLE)) is Mode.IDLE

@@ -16,7 +16,7 @@ from ullage.expr.evaluate import evaluate_integer
 TWO = ("dp: {type: int, range: [1, 3]}",)
 TIGHT_BATCH = {"requests": "1; 4", "n": "1; 4"}
 SHARED = ["requests + n <= 5"]
-ROWS = "rows: {collective: {op: gather, group: dp}, requests: 'max_ranks(requests)'}"
+ROWS = "rows: {collective: {op: all_gather, group: dp}, requests: 'max_ranks(requests)'}"
 
 
 def two_axes(*pipeline: str, name: str = "decode") -> str:
@@ -35,7 +35,8 @@ SPECS: dict[str, Files] = {
         parameters=TWO,
         transforms=(
             ROWS,
-            "late: {collective: {op: gather, group: dp}, tokens: 'max_ranks(tokens + requests)'}",
+            "late: {collective: {op: all_gather, group: dp},"
+            " tokens: 'max_ranks(tokens + requests)'}",
         ),
         ranks="dp",
     ),
@@ -45,7 +46,8 @@ SPECS: dict[str, Files] = {
         parameters=TWO,
         transforms=(
             ROWS,
-            "late: {collective: {op: gather, group: dp}, tokens: 'max_ranks(tokens) + requests'}",
+            "late: {collective: {op: all_gather, group: dp},"
+            " tokens: 'max_ranks(tokens) + requests'}",
         ),
         ranks="dp",
     ),
@@ -56,7 +58,7 @@ SPECS: dict[str, Files] = {
         mode_text("extend", live={"n": "8; 8"}, requests="1", tokens="n", pipeline=["sync"]),
         parameters=TWO,
         transforms=(
-            "sync: {collective: {op: gather, group: dp}, tokens: '10 - max_ranks(tokens)'}",
+            "sync: {collective: {op: all_gather, group: dp}, tokens: '10 - max_ranks(tokens)'}",
         ),
         ranks="dp",
     ),
@@ -64,7 +66,7 @@ SPECS: dict[str, Files] = {
         two_axes("both"),
         parameters=TWO,
         transforms=(
-            "both: {collective: {op: gather, group: dp}, requests: 'max_ranks(requests)',"
+            "both: {collective: {op: all_gather, group: dp}, requests: 'max_ranks(requests)',"
             " tokens: 'max_ranks(tokens)'}",
         ),
         slots=("mask: {shape: [requests, tokens], dtype: bool, source: batch.mask}",),
@@ -82,8 +84,8 @@ TWO_GROUPS = small(
     two_axes("near", "far"),
     parameters=TWO,
     transforms=(
-        "near: {collective: {op: gather, group: near}, tokens: 'max_ranks(tokens)'}",
-        "far: {collective: {op: gather, group: far}, tokens: 'max_ranks(tokens) - tokens + 1'}",
+        "near: {collective: {op: all_gather, group: near}, tokens: 'max_ranks(tokens)'}",
+        "far: {collective: {op: all_gather, group: far}, tokens: 'max_ranks(tokens) - tokens + 1'}",
     ),
     ranks="dp",
 )
@@ -103,7 +105,7 @@ REFUSED: dict[str, tuple[str, Files]] = {
             two_axes("sync"),
             parameters=TWO,
             transforms=(
-                "sync: {collective: {op: gather, group: dp},"
+                "sync: {collective: {op: all_gather, group: dp},"
                 " tokens: 'max_ranks(tokens) if max_ranks(requests) > 2 else 1'}",
             ),
             ranks="dp",
@@ -115,7 +117,8 @@ REFUSED: dict[str, tuple[str, Files]] = {
             two_axes("sync"),
             parameters=TWO,
             transforms=(
-                "sync: {collective: {op: gather, group: dp}, tokens: '20 - sum_ranks(tokens - 2)'}",
+                "sync: {collective: {op: all_gather, group: dp},"
+                " tokens: '20 - sum_ranks(tokens - 2)'}",
             ),
             ranks="dp",
         ),

@@ -73,7 +73,9 @@ def graph(*accepts: str, exclusive: bool = True, pipeline: str = "", modes: str 
     return runner_text("graph", *lines, "fallback: eager", modes=modes)
 
 
-SYNC = "sync: {when: flag, collective: {op: gather, group: dp}, requests: 'max_ranks(requests)'}"
+SYNC = (
+    "sync: {when: flag, collective: {op: all_gather, group: dp}, requests: 'max_ranks(requests)'}"
+)
 SYNCED = mode_text(
     live={"requests": "1; cap"}, requests="requests", tokens="2 * requests", pipeline=["sync"]
 )
@@ -242,7 +244,7 @@ CASES: dict[str, Case] = {
         ),
         parameters=(*RANKED, "sizes: {type: list, range: [1, 4]}"),
         transforms=(
-            "round_all: {when: flag, collective: {op: gather, group: dp},"
+            "round_all: {when: flag, collective: {op: all_gather, group: dp},"
             " requests: 'max_ranks(align_up(align_up(tokens, dp), 3) // 2)',"
             " tokens: 'max_ranks(align_up(align_up(tokens, dp), 3))'}",
             "fill: {requests: 'next_in(requests, sizes)', tokens: '2 * next_in(requests, sizes)'}",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ullage_runtime.arena import Arena, SlotShape
-from ullage_runtime.loader import Fill, fill_tail, load_rows, write_offsets, write_scalar
+from ullage_runtime.loader import Fill, fill_tail, load_rows, write_scalar
 from ullage_runtime.storage import padded_view
 
 CAPACITY = 24
@@ -137,13 +137,10 @@ def test_loading_never_allocates(
         for rule in RULES
     ]
     count = torch.zeros(1, dtype=torch.int32, device=device)
-    offsets = torch.zeros(padded + 1, dtype=torch.int32, device=device)
-    lengths = torch.arange(1, rows + 1, device=device)
     with forbid_allocation():
         for view, source, rule in prepared:
             load_rows(view, source, rows, rule.fill, axis=rule.axis)
         write_scalar(count, rows)
-        write_offsets(offsets, lengths, rows)
 
 
 def test_the_allocation_guard_notices_an_allocation(
@@ -173,16 +170,3 @@ def test_a_scalar_is_written_into_its_slot(device: str) -> None:
     view = arena.slot("num_token_non_padded")
     write_scalar(view, 13)
     assert view.tolist() == [13]
-
-
-@given(st.lists(st.integers(0, 50), max_size=8), st.integers(0, 4))
-def test_offsets_are_the_exclusive_prefix_sums_and_padded_rows_are_empty(
-    lengths: list[int], padding: int
-) -> None:
-    rows = len(lengths)
-    slot = torch.full((20,), 77, dtype=torch.int32)
-    view = slot[: rows + padding + 1]
-    write_offsets(view, torch.tensor(lengths, dtype=torch.int64), rows)
-    expected = [sum(lengths[:index]) for index in range(rows + padding + 1)]
-    assert view.tolist() == expected
-    assert slot[rows + padding + 1 :].tolist() == [77] * (19 - rows - padding)

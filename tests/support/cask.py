@@ -29,14 +29,14 @@ _TRANSFORMS = """\
 transforms:
   first:
     when: near
-    collective: {op: most, group: near}
+    collective: {op: all_gather_max, group: near}
     rows: max_ranks(rows)
   second:
-    collective: {op: most, group: far}
+    collective: {op: all_gather_max, group: far}
     rows: max_ranks(rows)
   third:
     arguments: [step]
-    collective: {op: most, group: near}
+    collective: {op: all_gather_max, group: near}
     rows: max_ranks(align_up(rows, step))
 """
 

@@ -39,7 +39,7 @@ transforms:
   pad:
     when: dataclass
     arguments: [ranks]
-    collective: {op: most, group: config}
+    collective: {op: all_gather_max, group: config}
     let: {extents: "max_ranks(padded * ranks)", live_rows: extents}
     padded: live_rows
 """
@@ -49,7 +49,7 @@ slots:
   config_slot: {shape: [count], dtype: int64, source: batch.views}
   views: {shape: [padded], dtype: int64, source: batch.problem, values: [0, 99]}
   copy: {shape: [padded, present], dtype: float32, source: batch.copy, optional: true}
-  extents: {shape: [count], dtype: int64, source: live.mode, when: dataclass}
+  extents: {shape: [count], dtype: int64, source: batch.mode, when: dataclass}
   slots: {shape: [1], dtype: int64, compute: live_count * cached_property}
 carried:
   arenas: {source: batch.arenas}

@@ -20,7 +20,7 @@ from ullage.prove.oracle import oracle_for
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec
-from ullage.text.sources import load_sources, stable_name
+from ullage.text.sources import load_sources, shown_name
 
 _ENGINE = """\
 ullage: 1
@@ -160,5 +160,5 @@ def planned(folder: Path, files: Files = TINY) -> Planned:
     collector.raise_if_errors()
     found = plan(resolved, problem, capacities, solver, collector)
     shown = render_text(collector.diagnostics, collector.sources)
-    name = stable_name(folder / "mini", Path.cwd())
+    name = shown_name(folder / "mini", Path.cwd())
     return Planned(found, resolved, problem, shown.replace(f"{name}/", ""))

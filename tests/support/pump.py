@@ -14,7 +14,7 @@ workers:
   target: {doc: the served model}
   draft: {when: speculative, doc: the model that proposes tokens}
 families:
-  decode: a fixed number of tokens for each request
+  steady: a fixed number of tokens for each request
 parameters:
   max_requests: {type: int, range: [1, 64], unit: requests, default: 8}
   pool: {type: int, range: [1, 2^20], unit: tokens, per: worker, default: 4096}
@@ -73,7 +73,7 @@ readers:
 _DECODE = """\
 mode: decode
 when: worker == target
-family: decode
+family: steady
 live:
   requests: {range: [1, max_requests], seen_in: batch.size}
 axes: {requests: requests, tokens: requests * width}
@@ -105,7 +105,7 @@ pipeline: [sync_tokens]
 _PROPOSE = """\
 mode: propose
 when: worker == draft
-family: decode
+family: steady
 live:
   requests: {range: [1, max_requests], seen_in: batch.size}
 axes: {requests: requests, tokens: requests * one}

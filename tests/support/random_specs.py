@@ -114,7 +114,7 @@ def _step_of(draft: _Draft, axis: str) -> str:
 def _sync(draft: _Draft) -> str:
     when = f"when: {draft.one('flag', 'dp > 1')}, " if draft.chance(0.3) else ""
     over = draft.one("max_ranks", "max_ranks", "sum_ranks")
-    head = f"{{{when}collective: {{op: gather, group: dp}}, "
+    head = f"{{{when}collective: {{op: all_gather, group: dp}}, "
     operand = draft.one("tokens", "align_up(tokens, step)", "tokens * width")
     if draft.chance(0.1):
         own = draft.one("max_ranks(tokens) - tokens + 1", "max(sum_ranks(tokens) - tokens, 1)")

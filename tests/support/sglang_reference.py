@@ -30,6 +30,17 @@ FIXED_WIDTH = {
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
 
 
+OTHERS = {
+    Mode.DECODE_BESIDE_EXTEND,
+    Mode.EXTEND,
+    Mode.IDLE_BESIDE_EXTEND,
+    Mode.MIXED,
+    Mode.SPLIT_PREFILL,
+}
+WRITTEN_DOWN = FIXED_WIDTH | OTHERS
+"""Modes whose rows are known here. Of others, tests can only ask what was generated."""
+
+
 def present(value: int | None) -> int:
     assert value is not None
     return value
@@ -120,7 +131,7 @@ def fill_of(slot: str, config: Config, expected: Expected) -> int | None:
 
 def loaded_slots(mode: Mode) -> tuple[str, ...]:
     """The slots that a mode loads."""
-    extends = EXTEND_SLOTS if "extend" in mode.families else ()
+    extends = EXTEND_SLOTS if "extending" in mode.families else ()
     return (*TOKEN_SLOTS, *REQUEST_SLOTS, *extends)
 
 

@@ -68,5 +68,4 @@ def _live(bounds: str, name: str) -> str:
     per, _, ends = bounds.rpartition(":")
     counted = f"{per.replace('per ', 'per: ')}, " if per else ""
     low, high = ends.split(";")
-    seen = "assumed" if per else f"batch.{name}"
-    return f'{{{counted}range: ["{low.strip()}", "{high.strip()}"], seen_in: {seen}}}'
+    return f'{{{counted}range: ["{low.strip()}", "{high.strip()}"], seen_in: batch.{name}}}'

@@ -22,6 +22,7 @@ from ullage.place import BUILT_IN
 from ullage.spec.load_audits import OTHERWISE, VERDICTS
 from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
+    OPERATIONS,
     Audit,
     Axis,
     Carried,
@@ -151,9 +152,8 @@ def fields() -> st.SearchStrategy[SourceRef]:
 
 
 def extents() -> st.SearchStrategy[SourceRef]:
-    return st.builds(SourceRef, distinct(least=1), st.none() | st.integers(0, 9999)).filter(
-        lambda source: source.path != ("assumed",)
-    )
+    paths = distinct(least=1).map(lambda path: ("batch", *path))
+    return st.builds(SourceRef, paths, st.none() | st.integers(0, 9999))
 
 
 def named_texts() -> st.SearchStrategy[tuple[NamedText, ...]]:
@@ -186,7 +186,7 @@ def parameters(draw: st.DrawFn) -> Parameter:
 @st.composite
 def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
     assigned = [axis.name for axis in axes if draw(st.booleans())]
-    collective = st.builds(Collective, names(), names(), _place)
+    collective = st.builds(Collective, st.sampled_from(sorted(OPERATIONS)), names(), _place)
     return Transform(
         name=draw(names()),
         when=draw(conditions()),

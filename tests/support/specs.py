@@ -15,7 +15,7 @@ from ullage.diagnostics.render import render_text
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec
 from ullage.spec.model import Spec
-from ullage.text.sources import load_sources, stable_name
+from ullage.text.sources import load_sources, shown_name
 
 Files = Mapping[str, str]
 """The texts of a spec folder by path."""
@@ -232,5 +232,5 @@ def problems_of(folder: Path, files: Files) -> str:
         resolved(folder, files)
     except DiagnosticError as error:
         shown = render_text(error.diagnostics, error.sources)
-        return shown.replace(f"{stable_name(folder / 'mini', Path.cwd())}/", "mini/")
+        return shown.replace(f"{shown_name(folder / 'mini', Path.cwd())}/", "mini/")
     return ""

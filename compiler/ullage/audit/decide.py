@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from ullage.analysis import Analysis
@@ -30,18 +30,28 @@ ROUNDS = 6
 """The most causes of one mode that are told apart."""
 
 
-def audit(analysis: Analysis, progress: Progress = lambda _: None) -> AuditReport:
-    """The verdict on every stated formula, and the expectations that it does not meet."""
+def audit(
+    analysis: Analysis,
+    progress: Progress = lambda _: None,
+    only: Collection[str] | None = None,
+) -> AuditReport:
+    """The verdict on every stated formula, and the expectations that it does not meet.
+
+    `only`: the names of the audits to decide, all if it is None.
+    """
     oracle = oracle_for(analysis.problem, analysis.solver)
     wastes = Wastes(analysis, oracle)
     decider = _Decider(analysis, oracle, wastes)
     reports: list[FormulaReport] = []
-    asked = questions(analysis)
-    for question in asked:
-        progress(f"auditing {question.audit.name}: {question.runner.name}.{question.stated.target}")
+    audits = analysis.resolved.spec.audits
+    wanted = [each for each in audits if only is None or each.name in only]
+    asked = [each for each in questions(analysis) if each.audit in wanted]
+    for count, question in enumerate(asked, 1):
+        subject = f"{question.runner.name}.{question.stated.target}"
+        progress(f"audit {count} of {len(asked)}: {question.audit.name}, {subject}")
         reports.append(decider.report(question))
     differing = (each for report in reports for each in diagnostics_of(report))
-    unanswered = without_verdict(analysis.resolved.spec.audits, asked)
+    unanswered = without_verdict(wanted, asked)
     return AuditReport(tuple(reports), (*differing, *unanswered))
 
 

@@ -14,7 +14,8 @@ from ullage.commands.reporting import Exit, Format, guarded
 ABOUT = (
     "Derives, proves and generates the static input buffers of LLM-serving engines.\n\n"
     "Exit codes: 0 nothing found; 1 errors in a spec or configuration, drift, or an audit that "
-    "comes out otherwise than expected; 2 usage, or files that cannot be read or written."
+    "comes out otherwise than expected; 2 usage, or files that cannot be read or written; "
+    "130 interrupted."
 )
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     help=ABOUT,
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # as plain as what pipes and narrow terminals take
     pretty_exceptions_enable=False,
 )
 
@@ -54,7 +56,7 @@ def options(
     """What stands before a command; `--version` is answered by its own callback."""
 
 
-@app.command()
+@app.command(short_help="Every capacity, and what is proved of it.")
 def check(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -> None:
     """Show every capacity: its formula, the modes that bind it, and what is proved of it."""
     from ullage.commands import check as command
@@ -63,7 +65,7 @@ def check(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -
     _finish(lambda: command.run(specs, chosen), chosen)
 
 
-@app.command(name="compile")
+@app.command(name="compile", short_help="Generate the code of an engine.")
 def compile_specs(
     specs: Specs,
     out: Annotated[Path, typer.Option("--out", help="Folder of the generated packages.")],
@@ -87,7 +89,7 @@ def compile_specs(
     _finish(lambda: command.run(request), chosen)
 
 
-@app.command()
+@app.command(short_help="Why a buffer is as large as it is.")
 def explain(
     specs: Specs,
     name: Annotated[str, typer.Argument(metavar="NAME", help="RUNNER.AXIS or RUNNER.SLOT.")],
@@ -102,7 +104,7 @@ def explain(
     _finish(lambda: command.run(specs, name, config, chosen), chosen)
 
 
-@app.command()
+@app.command(short_help="The buffers of one configuration, in bytes.")
 def size(
     specs: Specs,
     config: Annotated[Path, typer.Option("--config", help=CONFIG_HELP)],
@@ -116,7 +118,7 @@ def size(
     _finish(lambda: command.run(specs, config, chosen), chosen)
 
 
-@app.command()
+@app.command(short_help="Where these buffers lie, and what shares storage.")
 def plan(
     specs: Specs,
     config: Annotated[Path, typer.Option("--config", help=CONFIG_HELP)],
@@ -130,16 +132,27 @@ def plan(
     _finish(lambda: command.run(specs, config, chosen), chosen)
 
 
-@app.command()
-def audit(specs: Specs, output: Output = Format.TEXT, as_json: AsJson = False) -> None:
+@app.command(short_help="The engine's own formulas beside the capacities.")
+def audit(
+    specs: Specs,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="This audit; repeatable.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show all verdicts with their reasons.")
+    ] = False,
+    output: Output = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
     """Compare the engine's own formulas with the capacities, mode by mode."""
     from ullage.commands import audit as command
 
     chosen = _format(output, as_json)
-    _finish(lambda: command.run(specs, chosen), chosen)
+    names = tuple(only or ())
+    _finish(lambda: command.run(specs, names, verbose, chosen), chosen)
 
 
-@app.command()
+@app.command(short_help="What a code means, and the remedy.")
 def error(
     code: Annotated[str | None, typer.Argument(metavar="CODE", help="Such as U302.")] = None,
     output: Output = Format.TEXT,

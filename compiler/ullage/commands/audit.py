@@ -2,63 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
 from ullage.analysis import Analysis, analyse
 from ullage.audit.decide import audit
-from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict, Waste
+from ullage.audit.expectation import diagnostics_of
+from ullage.audit.model import (
+    AuditReport,
+    Counterexample,
+    FormulaReport,
+    ModeVerdict,
+    Overall,
+    Waste,
+)
 from ullage.commands.formulas import broken
 from ullage.commands.reporting import (
     Exit,
     Format,
     Json,
+    UsageError,
     exit_code,
     json_of,
+    leaving_allowed,
     write_diagnostics,
     write_json,
 )
 from ullage.commands.terminal import NO_BREAK, Page, progress, result_console
 from ullage.counterexample.values import Shown
-from ullage.diagnostics.diagnostic import Diagnostic
+from ullage.diagnostics.diagnostic import Diagnostic, did_you_mean
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
 from ullage.spec.load_audits import OTHERWISE
+from ullage.spec.model import Audit
 
-_STYLES: Mapping[str, str] = {
+_STYLES: Mapping[Overall, str] = {
     "proved": "green",
     "wastes": "yellow",
     "overflows": "red",
     "undecided": "magenta",
 }
+_IN_WORDS: Mapping[Overall, str] = {
+    "proved": "proved",
+    "wastes": "found wasteful",
+    "overflows": "shown to overflow",
+    "undecided": "undecided",
+}
 
 
-def run(specs: Path, output: Format) -> Exit:
-    """Decide every stated formula; a verdict that is not the expected one is an error."""
+def run(specs: Path, only: Sequence[str], verbose: bool, output: Format) -> Exit:
+    """Decide the stated formulas, of the audits `only` if any are named.
+
+    A verdict that is not the expected one is an error, and shown with its reasons; `verbose`
+    shows those of all verdicts.
+    """
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
-        found = audit(analysis, report)
+        audits = _chosen(analysis, only)
+        found = audit(analysis, report, [each.name for each in audits])
     diagnostics = (*analysis.warnings, *found.diagnostics)
-    if output is Format.JSON:
-        write_json(document(analysis, found, diagnostics))
-    elif output is Format.TEXT:
-        show(analysis, found, Page(result_console()))
-    write_diagnostics(diagnostics, analysis.sources.texts, output)
+    with leaving_allowed():
+        if output is Format.JSON:
+            write_json(document(analysis, found, diagnostics))
+        elif output is Format.TEXT:
+            show(audits, found, verbose, Page(result_console()))
+    with leaving_allowed():
+        write_diagnostics(diagnostics, analysis.sources.texts, output)
     return exit_code(diagnostics)
 
 
-def show(analysis: Analysis, report: AuditReport, page: Page) -> None:
-    """Audit by audit, formula by formula: the verdict on each mode, and why."""
-    declared = {each.name: each for each in analysis.resolved.spec.audits}
-    for name, formulas in groupby(report.formulas, lambda each: each.audit):
-        page.sides([(name, "bold")], declared[name].place.short)
-        page.wrapped(declared[name].source, indent=2)
-        for formula in formulas:
-            page.line()
-            _show_formula(formula, page)
+def _chosen(analysis: Analysis, only: Sequence[str]) -> tuple[Audit, ...]:
+    """The audits of these names, all without any. Raises UsageError for a name without audit."""
+    audits = {each.name: each for each in analysis.resolved.spec.audits}
+    for name in only:
+        if name not in audits:
+            hint = did_you_mean(name, audits) or f"there are {', '.join(audits) or 'none'}"
+            raise UsageError(f"there is no audit '{name}'; {hint}")
+    return tuple(each for name, each in audits.items() if not only or name in only)
+
+
+def show(audits: Sequence[Audit], report: AuditReport, verbose: bool, page: Page) -> None:
+    """A line for each audit, then the formulas that are not as expected, or all of them."""
+    if audits:
+        page.table(_table(audits, report))
         page.line()
+    for declared in audits:
+        formulas = report.of(declared.name)
+        shown = [each for each in formulas if verbose or any(diagnostics_of(each))]
+        if shown:
+            _show_audit(declared, shown, page)
     page.line((_summary(report), "bold"))
+    if report.formulas and not verbose:
+        page.line("--verbose shows each verdict with its reasons")
+
+
+def _table(audits: Iterable[Audit], report: AuditReport) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("audit", overflow="fold")
+    for verdict in _STYLES:
+        table.add_column(verdict, justify="right", no_wrap=True)
+    table.add_column("outcome", overflow="fold")
+    for declared in audits:
+        verdicts = Counter(formula.overall for formula in report.of(declared.name))
+        counts = (str(verdicts[each] or "") for each in _STYLES)
+        table.add_row(Text(declared.name, "cyan"), *counts, _outcome(declared, report))
+    return table
+
+
+def _outcome(declared: Audit, report: AuditReport) -> Text:
+    places = {stated.place for stated in declared.formulas}
+    differing = sum(each.place in places for each in report.diagnostics)
+    if differing:
+        return Text(f"{differing} not as expected", "red")
+    return Text("as expected", "green")
+
+
+def _show_audit(declared: Audit, formulas: Iterable[FormulaReport], page: Page) -> None:
+    page.sides([(declared.name, "bold")], declared.place.short)
+    page.wrapped(declared.source, indent=2)
+    for formula in formulas:
+        page.line()
+        _show_formula(formula, page)
+    page.line()
 
 
 def _show_formula(report: FormulaReport, page: Page) -> None:
@@ -127,13 +197,16 @@ def _shown(value: Shown) -> str:
 
 
 def _summary(report: AuditReport) -> str:
-    """How many formulas came out how, such as `3 formulas: 2 proved, 1 overflows`."""
-    verdicts = [formula.overall for formula in report.formulas]
-    counted = [f"{verdicts.count(each)} {each}" for each in _STYLES if each in verdicts]
-    named = f"{len(verdicts)} {'formula' if len(verdicts) == 1 else 'formulas'}"
-    differing = sum(each.severity == "error" for each in report.diagnostics)
-    outcome = "all as expected" if not differing else f"{differing} not as expected"
-    return f"{named}: {', '.join([*counted, outcome])}" if verdicts else "no formulas are stated"
+    """What came out, such as `3 formulas, all as expected: 2 proved, 1 shown to overflow`."""
+    count, differing = len(report.formulas), len(report.diagnostics)
+    if not count and not differing:
+        return "no formulas are stated"
+    verdicts = Counter(formula.overall for formula in report.formulas)
+    counted = ", ".join(f"{verdicts[each]} {_IN_WORDS[each]}" for each in _STYLES if verdicts[each])
+    named = f"{count} {'formula' if count == 1 else 'formulas'}"
+    if differing:
+        return f"{differing} not as expected; {named}: {counted}"
+    return f"{named}, all as expected: {counted}"
 
 
 def document(analysis: Analysis, report: AuditReport, diagnostics: Iterable[Diagnostic]) -> Json:

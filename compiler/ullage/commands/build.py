@@ -13,9 +13,12 @@ from ullage.emit.package import emit
 from ullage.text.sources import SourceSet
 
 
-def build(specs: Path, progress: Progress) -> tuple[Compiled, SourceSet]:
-    """The generated files of a specs folder, and what they were read from."""
-    analysis = analyse(specs, progress)
+def build(specs: Path, name: str, progress: Progress) -> tuple[Compiled, SourceSet]:
+    """The generated files of a specs folder, and what they were read from.
+
+    `name` is what places call the folder, in diagnostics as in generated code.
+    """
+    analysis = analyse(specs, progress, name)
     progress("generating code")
     compiled = Compiled(
         analysis.resolved.spec.engine,

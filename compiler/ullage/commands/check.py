@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ullage.analysis import Analysis, analyse
@@ -16,6 +16,7 @@ from ullage.commands.reporting import (
     Json,
     exit_code,
     json_of,
+    leaving_allowed,
     write_diagnostics,
     write_json,
 )
@@ -31,20 +32,24 @@ def run(specs: Path, output: Format) -> Exit:
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
     found = (*analysis.warnings, *unproven(analysis))
-    if output is Format.JSON:
-        write_json(document(analysis, found))
-    elif output is Format.TEXT:
-        show(analysis, Page(result_console()))
-    write_diagnostics(found, analysis.sources.texts, output)
+    with leaving_allowed():
+        if output is Format.JSON:
+            write_json(document(analysis, found))
+        elif output is Format.TEXT:
+            show(analysis, Page(result_console()))
+    with leaving_allowed():
+        write_diagnostics(found, analysis.sources.texts, output)
     return exit_code(found)
 
 
 def show(analysis: Analysis, page: Page) -> None:
-    """All runners, what is assumed, and how many capacities are proved."""
+    """Each capacity of each runner; then, of all of them, what is assumed and what is unproven."""
     for runner in analysis.problem.runners:
         _show_runner(analysis, runner, page)
-    for assumed in analysis.certificate.assumed:
-        page.line("assumed, since load cannot see it: ", assumed)
+    certificate = analysis.certificate
+    page.wrapped(f"assumed: {_listed(certificate.assumed)}")
+    unproved = (f"{proof.runner}.{proof.target}" for proof in certificate.unproven)
+    page.wrapped(f"unproven: {_listed(unproved)}")
     page.line((_summary(analysis), "bold"))
 
 
@@ -59,6 +64,7 @@ def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
         page.line((target, "bold cyan"), "  ", *verdicts(proof), indent=2)
         page.lines(broken(spell(capacity.formula), page.width - 6), indent=6)
         page.wrapped("bound by " + ", ".join(binding_modes(capacity)), indent=4)
+        page.wrapped(_assumptions(assumed_of(analysis, runner, target)), indent=4)
         if proof.slack is not None:
             page.wrapped(f"slack: {proof.slack}", indent=4)
         for flaw in proof.flaws:
@@ -79,10 +85,27 @@ def binding_modes(capacity: Capacity) -> list[str]:
     return list(dict.fromkeys(candidate.mode for candidate in capacity.binding))
 
 
+def assumed_of(analysis: Analysis, runner: RunnerProblem, target: str) -> list[str]:
+    """The live variables, as MODE.NAME, whose ranges one capacity takes for granted."""
+    modes = {mode.name for mode in runner.modes if target in mode.extents}
+    return [each for each in analysis.certificate.assumed if each.partition(".")[0] in modes]
+
+
+def _assumptions(assumed: Sequence[str]) -> str:
+    if not assumed:
+        return "assumes nothing"
+    ranges = "the range" if len(assumed) == 1 else "the ranges"
+    return f"assumes {ranges} of {', '.join(assumed)}, which load cannot see"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
 def _summary(analysis: Analysis) -> str:
     count, open_ones = len(analysis.certificate.proofs), len(analysis.certificate.unproven)
     named = f"{count} {'capacity' if count == 1 else 'capacities'}"
-    return f"{named}, all proved" if not open_ones else f"{named}, {open_ones} not proved"
+    return f"{named}, {f'{open_ones} not proved' if open_ones else 'all proved; no errors'}"
 
 
 def document(analysis: Analysis, found: tuple[Diagnostic, ...]) -> Json:
@@ -114,6 +137,7 @@ def _record(analysis: Analysis, runner: RunnerProblem, target: str) -> Json:
         "tight": proof.tight,
         "slack": proof.slack,
         "obligations": proof.obligations,
+        "assumed": list(assumed_of(analysis, runner, target)),
         "flaws": list(proof.flaws),
         "place": str(runner.place),
     }

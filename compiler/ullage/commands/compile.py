@@ -17,12 +17,14 @@ from pathlib import Path
 
 from ullage.cache import Cache, cache_of, key_of
 from ullage.commands.compiled import Compiled, from_text, to_text
+from ullage.commands.naming import Naming, naming_of
 from ullage.commands.reporting import (
     Exit,
     Format,
     Json,
     exit_code,
     json_of,
+    leaving_allowed,
     refuse,
     write_diagnostics,
     write_json,
@@ -30,7 +32,6 @@ from ullage.commands.reporting import (
 from ullage.diagnostics.diagnostic import Diagnostic, DiagnosticError
 from ullage.emit.output import Changes, write_output
 from ullage.place import Place
-from ullage.text.listing import stable_name
 from ullage.text.texts import read_texts
 
 
@@ -79,8 +80,13 @@ def run(request: Request) -> Exit:
 
     Unproven capacities are refused unless they are allowed.
     """
-    compiled, sources = _compiled(request)
-    found = (*compiled.warnings, *_unproven(compiled, request))
+    naming = naming_of(request.specs)
+    try:
+        compiled, texts = _compiled(request, naming)
+    except DiagnosticError as error:
+        raise naming.error(error) from None
+    sources = naming.texts(texts)
+    found = naming.diagnostics((*compiled.warnings, *_unproven(compiled, request)))
     code = exit_code(found)
     if code is not Exit.OK:
         return refuse(found, sources, request.output)
@@ -89,43 +95,47 @@ def run(request: Request) -> Exit:
         compiled.files, folder, provenance=compiled.provenance, check=request.check
     )
     drift = _drift(request, folder, changes) if request.check else ()
-    if request.output is Format.JSON:
-        write_json(_document(folder, changes, (*found, *drift)))
-    else:
-        sys.stdout.write(changes.diff if drift else _told(folder, changes))
-    write_diagnostics((*found, *drift), sources, request.output)
+    with leaving_allowed():
+        if request.output is Format.JSON:
+            write_json(_document(folder, changes, (*found, *drift)))
+        else:
+            sys.stdout.write(changes.diff if drift else _told(folder, changes))
+    with leaving_allowed():
+        write_diagnostics((*found, *drift), sources, request.output)
     return exit_code(drift)
 
 
-def _compiled(request: Request) -> tuple[Compiled, Mapping[str, str]]:
+def _compiled(request: Request, naming: Naming) -> tuple[Compiled, Mapping[str, str]]:
     """The compilation of the specs, from the cache if it is there, and the texts it is of."""
     cache = cache_of(os.environ) if request.use_cache else None
-    key, texts = _identity(request.specs) if cache is not None else (None, {})
+    key, texts = _identity(request.specs, naming) if cache is not None else (None, {})
     kept = cache.load(key) if cache is not None and key is not None else None
     compiled = None if kept is None else from_text(kept)
     if compiled is not None:
         return compiled, texts
-    return _built(request, cache)
+    return _built(request, naming, cache)
 
 
-def _identity(specs: Path) -> tuple[str | None, Mapping[str, str]]:
+def _identity(specs: Path, naming: Naming) -> tuple[str | None, Mapping[str, str]]:
     """The key of a specs folder in the cache and its texts; no key if it cannot be read."""
     try:
-        texts = read_texts(specs)
+        texts = read_texts(specs, naming.stable)
     except DiagnosticError:  # a compilation meets the same errors, and those of the other files
         return None, {}
-    return key_of(texts.digest, texts.prefix), texts.texts
+    return key_of(texts.digest, naming.stable), texts.texts
 
 
-def _built(request: Request, cache: Cache | None) -> tuple[Compiled, Mapping[str, str]]:
+def _built(
+    request: Request, naming: Naming, cache: Cache | None
+) -> tuple[Compiled, Mapping[str, str]]:
     with _without_collection():
         from ullage.commands.build import build
         from ullage.commands.terminal import progress
 
         with progress(request.output is Format.TEXT) as report:
-            compiled, sources = build(request.specs, report)
+            compiled, sources = build(request.specs, naming.stable, report)
     # The key of what was compiled: somebody may have edited the specs since they were first read.
-    key = key_of(sources.digest, stable_name(request.specs, Path.cwd()))
+    key = key_of(sources.digest, naming.stable)
     if cache is not None and key is not None:
         cache.store(key, to_text(compiled))
     return compiled, sources.texts

@@ -43,7 +43,7 @@ def from_text(text: str) -> Compiled | None:
     try:
         document: object = json.loads(text)
         return _compiled(document)
-    except (ValueError, _OtherFormError):
+    except (ValueError, RecursionError, _OtherFormError):
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ullage.analysis import analyse
-from ullage.commands import explain_slot, explain_target
+from ullage.commands import explain_record, explain_slot, explain_target
 from ullage.commands.reporting import Exit, Format, write_diagnostics, write_json
 from ullage.commands.settings import read_settings, require_accepted
 from ullage.commands.subjects import TargetSubject, subject_of
@@ -24,7 +24,7 @@ def run(specs: Path, name: str, configuration: Path | None, output: Format) -> E
     subject = subject_of(analysis, name)
     if output is Format.JSON:
         if isinstance(subject, TargetSubject):
-            write_json(explain_target.document(analysis, subject, settings))
+            write_json(explain_record.document(analysis, subject, settings))
         else:
             write_json(explain_slot.document(analysis, subject, settings))
         return Exit.OK

@@ -9,6 +9,7 @@ from ullage.bound.capacities import Capacity
 from ullage.commands.check import binding_modes
 from ullage.commands.definitions import definitions_of
 from ullage.commands.formulas import broken
+from ullage.commands.readable import bracketed
 from ullage.commands.reporting import Json
 from ullage.commands.settings import Settings, plain, shown
 from ullage.commands.subjects import SlotSubject
@@ -46,6 +47,9 @@ class _Explanation:
 
     def show(self) -> None:
         self._heading()
+        if self.settings is not None and placed(self.subject, self.settings) is None:
+            self._absent(self.settings)
+            return
         for position, dimension in enumerate(self.subject.slot.dimensions):
             self.page.line()
             self._dimension(position, dimension)
@@ -78,10 +82,17 @@ class _Explanation:
             return
         found = placed(self.subject, self.settings)
         if found is None:
-            self.page.line("here    not in this configuration")
             return
         shape = ", ".join(map(str, found.shape))
         self.page.line("here    ", (f"[{shape}], {found.bytes:,} bytes", "bold"))
+
+    def _absent(self, settings: Settings) -> None:
+        """Why this configuration does not have the slot."""
+        slot, runner = self.subject.slot, self.subject.runner
+        named, guard = runner.name, runner.guard
+        if settings.holds(guard):
+            named, guard = f"{named}.{slot.name}", slot.guard
+        self.page.line(f"here    there is no {named}: not {bracketed(guard)}")
 
     def _dimension(self, position: int, dimension: Dimension) -> None:
         page, settings = self.page, self.settings
@@ -110,10 +121,22 @@ class _Explanation:
             page.line("no tail: every load writes all of it")
             return
         page.line(f"tail    along dimension {slot.row_axis}")
+        absent = self._modes_elsewhere()
         for rule in tail_rules(slot):
-            page.wrapped(", ".join(rule.modes), indent=2)
+            modes = [each for each in rule.modes if each not in absent]
+            if not modes:
+                continue
+            page.wrapped(", ".join(modes), indent=2)
             page.wrapped(_held(rule), indent=4)
             self._readers(rule)
+
+    def _modes_elsewhere(self) -> set[str]:
+        """The modes of the runner that the configuration, if there is one, does not have."""
+        if self.settings is None:
+            return set()
+        runners = self.analysis.problem.runners
+        runner = next(each for each in runners if each.name == self.subject.runner.name)
+        return {each.name for each in runner.modes if not self.settings.holds(each.guard)}
 
     def _readers(self, rule: TailRule) -> None:
         for reader in self.analysis.resolved.spec.readers:

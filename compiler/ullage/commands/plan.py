@@ -12,7 +12,13 @@ from rich.text import Text
 
 from ullage.analysis import Analysis, analyse
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
-from ullage.commands.settings import Settings, read_settings, require_accepted
+from ullage.commands.settings import (
+    Settings,
+    parameters_record,
+    read_settings,
+    require_accepted,
+    show_parameters,
+)
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.diagnostics.diagnostic import Collector
 from ullage.plan.arenas import Pairs, PlacedArena, alive_together, arenas_for
@@ -32,7 +38,7 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     if output is Format.JSON:
         write_json(document(settings, shown))
     else:
-        show(shown, Page(result_console()))
+        show(settings, shown, Page(result_console()))
         write_diagnostics(analysis.warnings, analysis.sources.texts, output)
     return Exit.OK
 
@@ -67,8 +73,9 @@ def layout_of(analysis: Analysis, settings: Settings) -> ShownLayout:
     return ShownLayout(arenas, groups, alive_together(plan, settings.values))
 
 
-def show(shown: ShownLayout, page: Page) -> None:
-    """Who is alive together, then each arena."""
+def show(settings: Settings, shown: ShownLayout, page: Page) -> None:
+    """The parameters, who is alive together, then each arena."""
+    show_parameters(settings, page)
     for group in shown.groups:
         parts = " | ".join(", ".join(part) for part in group.parts)
         page.sides([("alive together: ", "bold"), parts], group.place.short)
@@ -136,7 +143,7 @@ def document(settings: Settings, shown: ShownLayout) -> Json:
     ]
     return {
         "engine": settings.resolved.spec.engine,
-        "configuration": settings.parameters(),
+        **parameters_record(settings),
         "concurrent": groups,
         "arenas": [_record(shown, arena) for arena in shown.arenas],
     }

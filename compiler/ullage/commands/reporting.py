@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import IntEnum, StrEnum
 from typing import Final
 
 from ullage.diagnostics.diagnostic import Diagnostic, DiagnosticError
+from ullage.diagnostics.frame import printable
 from ullage.diagnostics.render import records, render_github, render_text, summary
 
 Json = str | int | Sequence["Json"] | Mapping[str, "Json"] | None
@@ -48,32 +50,55 @@ def guarded(action: Callable[[], Exit], output: Format = Format.TEXT) -> Exit:
     except DiagnosticError as error:
         return refuse(error.diagnostics, error.sources, output)
     except UsageError as error:
-        sys.stderr.write(f"ullage: {error}\n")
-        return Exit.FAILED
+        return _failed(str(error))
     except BrokenPipeError:
-        return _reader_left()
+        discard_unread()
+        return Exit.OK
     except OSError as error:
         named = f": {error.filename}" if error.filename else ""
-        sys.stderr.write(f"ullage: error[U912]: {error.strerror or error}{named}\n")
-        return Exit.FAILED
+        return _failed(f"error[U912]: {error.strerror or error}{named}")
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
 
 
-def _reader_left() -> Exit:
-    """Whoever read the output has seen enough; the interpreter must not flush into it at exit."""
+def _failed(message: str) -> Exit:
+    with suppress(OSError):  # there may be no room for it either
+        sys.stderr.write(f"ullage: {printable(message)}\n")
+    discard_unread()
+    return Exit.FAILED
+
+
+@contextmanager
+def leaving_allowed() -> Iterator[None]:
+    """Writing that ends early, and without a failure, where the reader has seen enough.
+
+    For commands whose exit code says more than that they came to their end.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        discard_unread()
+
+
+def discard_unread() -> None:
+    """What can be written no more goes nowhere; the interpreter flushes into it at exit."""
     for stream in (sys.stdout, sys.stderr):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    return Exit.OK
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def refuse(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], output: Format) -> Exit:
     """Write errors, as all that a command has to say, and answer the exit code they mean."""
     found = tuple(diagnostics)
-    if output is Format.JSON:
-        write_json({"diagnostics": json_of(found)})
-    else:
-        write_diagnostics(found, sources, output)
+    with leaving_allowed():
+        if output is Format.JSON:
+            write_json({"diagnostics": json_of(found)})
+        else:
+            write_diagnostics(found, sources, output)
     return exit_code(found)
 
 
@@ -105,7 +130,8 @@ def _is_io(code: str) -> bool:
 
 def write_json(document: Json) -> None:
     """One JSON document on the standard output."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    narrow = not (sys.stdout.encoding or "").lower().startswith("utf")
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=narrow) + "\n")
 
 
 def json_of(diagnostics: Iterable[Diagnostic]) -> Json:

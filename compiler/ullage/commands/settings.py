@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ullage.analysis import Analysis, read
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.specialise import worker_name
+from ullage.commands.reporting import Json
+from ullage.commands.terminal import NO_BREAK, Page
 from ullage.configuration.read import Configuration, read_configuration
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
 from ullage.expr.tree import Expr
 from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Parameter
 
 Value = int | bool | Sequence[int]
 
@@ -42,17 +45,38 @@ class Settings:
 
     def parameters(self) -> dict[str, str | int | list[int] | None]:
         """Every parameter that has a value, each worker's own under its own name."""
-        workers = [worker.name for worker in self.resolved.spec.workers]
         found: dict[str, str | int | list[int] | None] = {}
-        for parameter in self.resolved.spec.parameters:
-            own = [worker_name(parameter.name, worker) for worker in workers]
-            for name in own if parameter.per_worker else [parameter.name]:
-                value = self.values.get(name)
-                if isinstance(value, int) and parameter.type == "enum":
-                    found[name] = parameter.values[value]
-                elif value is not None:
-                    found[name] = plain(value)
+        for name, parameter, _ in self._instances():
+            value = self.values.get(name)
+            if isinstance(value, int) and parameter.type == "enum":
+                found[name] = parameter.values[value]
+            elif value is not None:
+                found[name] = plain(value)
         return found
+
+    def defaults(self) -> tuple[str, ...]:
+        """The parameters that have a value which was not given."""
+        return tuple(
+            name
+            for name, parameter, worker in self._instances()
+            if name in self.values and not self._is_given(name, parameter, worker)
+        )
+
+    def _instances(self) -> Iterator[tuple[str, Parameter, str]]:
+        """Each parameter with its name here and, if each worker has it, the worker."""
+        for parameter in self.resolved.spec.parameters:
+            if not parameter.per_worker:
+                yield parameter.name, parameter, ""
+                continue
+            for worker in self.resolved.spec.workers:
+                yield worker_name(parameter.name, worker.name), parameter, worker.name
+
+    def _is_given(self, name: str, parameter: Parameter, worker: str) -> bool:
+        given = self.given.given
+        if name in given or parameter.name not in given:
+            return name in given
+        by_worker = given[parameter.name].value
+        return worker in by_worker if isinstance(by_worker, Mapping) else True
 
     def holds(self, condition: Expr) -> bool:
         """Whether a condition over parameters is true here."""
@@ -93,6 +117,29 @@ def require_accepted(settings: Settings, analysis: Analysis) -> None:
         found, domain = settings.given, analysis.problem.domain
         texts = {**analysis.sources.texts, **found.sources}
         complete(settings.resolved, found.given, domain=domain, place=found.place, sources=texts)
+
+
+def show_parameters(settings: Settings, page: Page) -> None:
+    """What was given, and what has a value because the engine has one for it by default."""
+    defaults = frozenset(settings.defaults())
+    parameters = settings.parameters().items()
+    for title, by_default in (("given", False), ("default", True)):
+        listed = ", ".join(
+            f"{name}{NO_BREAK}={NO_BREAK}{_assigned(value)}"
+            for name, value in parameters
+            if (name in defaults) is by_default
+        )
+        page.wrapped(f"{title}: {listed or 'nothing'}")
+    page.line()
+
+
+def parameters_record(settings: Settings) -> Mapping[str, Json]:
+    """The configuration as JSON: all values, and the names of those that were not given."""
+    return {"configuration": settings.parameters(), "defaults": list(settings.defaults())}
+
+
+def _assigned(value: str | int | list[int] | None) -> str:
+    return value if isinstance(value, str) else shown(value).replace(" ", NO_BREAK)
 
 
 def shown(value: Value | None) -> str:

@@ -13,7 +13,14 @@ from rich.text import Text
 
 from ullage.analysis import Analysis, analyse
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
-from ullage.commands.settings import Settings, read_settings, require_accepted, shown
+from ullage.commands.settings import (
+    Settings,
+    parameters_record,
+    read_settings,
+    require_accepted,
+    show_parameters,
+    shown,
+)
 from ullage.commands.tails import TailRule, tail_rules
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.expr.spell import spell
@@ -91,7 +98,8 @@ def _sized(analysis: Analysis, settings: Settings, runner: PlannedRunner) -> Siz
 
 
 def show(settings: Settings, bill: tuple[SizedRunner, ...], planned: Bytes, page: Page) -> None:
-    """A table for each runner, then what all of them take, alone and as planned."""
+    """The parameters, a table for each runner, and what all take, alone and as planned."""
+    show_parameters(settings, page)
     for runner in bill:
         page.sides([(runner.runner.name, "bold")], runner.runner.place.short)
         for capacity in runner.capacities:
@@ -161,7 +169,7 @@ def document(settings: Settings, bill: tuple[SizedRunner, ...], planned: Bytes) 
     """What `--json` writes; `bytes` are those of all runners, if each were alone."""
     return {
         "engine": settings.resolved.spec.engine,
-        "configuration": settings.parameters(),
+        **parameters_record(settings),
         "runners": [_record(runner, settings) for runner in bill],
         "bytes": _by_name(total_of(bill)),
         "planned_bytes": _by_name(planned),

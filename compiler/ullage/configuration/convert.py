@@ -66,7 +66,7 @@ def _code(parameter: Parameter, name: str, value: Given, collector: Collector) -
     if isinstance(found, str) and found in parameter.values:
         return parameter.values.index(found)
     message = f"'{name}' is {value.shown}, expected one of {', '.join(parameter.values)}"
-    hint = did_you_mean(found, parameter.values) if isinstance(found, str) else None
+    hint = did_you_mean(found.lower(), parameter.values) if isinstance(found, str) else None
     collector.error(WRONG_VALUE, message, value.place, hint=hint)
     return None
 

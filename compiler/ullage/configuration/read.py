@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ullage.configuration.given import Given, parameter_name
-from ullage.diagnostics.diagnostic import Collector, DiagnosticError
+from ullage.diagnostics.diagnostic import Collector, Diagnostic, DiagnosticError
 from ullage.place import Place
 from ullage.text.nodes import Entry, Node, Scalar, Sequence, kind_of
 from ullage.text.yaml_source import compose, decode, read_bytes
 
+RULE: Final = (
+    "a configuration is a mapping of parameters to values, {} if it leaves out all of them"
+)
 ABSENT: Final = ("null", "None", "~")
 """How engines print a parameter that has no value; the same as leaving it out."""
 
@@ -43,7 +47,10 @@ def parse_configuration(text: str, name: str) -> Configuration:
     JSON is read as the YAML that it is, but for tabs between its tokens.
     """
     collector = Collector({name: text})
-    root = compose(text.replace("\t", " ") if _is_json(text) else text, name, collector)
+    is_json = _is_json(text)
+    root = compose(text.replace("\t", " ") if is_json else text, name, collector, RULE)
+    if is_json and root is None:
+        _explain_json(text, name, collector)
     entries = () if root is None else root.entries
     given: dict[str, Given] = {}
     for entry in entries:
@@ -51,6 +58,22 @@ def parse_configuration(text: str, name: str) -> Configuration:
             _add(given, entry, collector)
     collector.raise_if_errors()
     return Configuration(given, Place(name, 1, 1), collector.sources)
+
+
+def _explain_json(text: str, name: str, collector: Collector) -> None:
+    """Raise what is wrong with a text as JSON, if JSON is what it was meant to be."""
+    if not name.endswith(".json"):
+        return
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        found = Diagnostic(
+            "U104", f"this is not JSON: {reason}", Place(name, error.lineno, error.colno)
+        )
+        raise DiagnosticError([found], collector.sources) from None
+    except (ValueError, RecursionError):  # what YAML says of it has to do
+        return
 
 
 def _is_json(text: str) -> bool:
@@ -84,6 +107,7 @@ def _given(key: Scalar, node: Node, collector: Collector) -> Given | None:
         items = (_given(key, item, collector) for item in node.items)
         found = tuple(item for item in items if item is not None)
         return Given(found, node.place, key.text, key.place)
-    entries = ((entry, _given(entry.key, entry.value, collector)) for entry in node.entries)
+    present = (entry for entry in node.entries if not _is_absent(entry.value))
+    entries = ((entry, _given(entry.key, entry.value, collector)) for entry in present)
     values = {parameter_name(entry.key.text): value for entry, value in entries if value}
     return Given(values, node.place, key.text, key.place)

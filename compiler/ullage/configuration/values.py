@@ -43,9 +43,11 @@ def complete(
     """
     collector = Collector(sources)
     instances = _instances(resolved)
-    found = _distribute(resolved, instances, values, collector)
+    offers = _Offers(resolved, instances, collector)
+    for key, value in values.items():
+        offers.take(key, given(value, key=key))
     legal = domain_of(resolved) if domain is None else domain
-    completion = _Completion(resolved, legal, instances, found, place, collector)
+    completion = _Completion(resolved, legal, instances, offers.found, place, collector)
     result = completion.run()
     collector.raise_if_errors()
     return result
@@ -82,34 +84,50 @@ class _Offer:
     shared: bool
 
 
-def _distribute(
-    resolved: ResolvedSpec,
-    instances: Mapping[str, _Instance],
-    values: Mapping[str, Plain | Given],
-    collector: Collector,
-) -> dict[str, _Offer]:
-    """The given values by instance; unknown names are errors."""
-    per_worker = {each.name for each in resolved.spec.parameters if each.per_worker}
-    workers = [worker.name for worker in resolved.spec.workers]
-    offers: dict[str, _Offer] = {}
-    for key, plain in values.items():
-        value, name = given(plain, key=key), parameter_name(key)
-        if name in instances:
-            offers[name] = _Offer(value, shared=False)
-        elif name not in per_worker:
-            _report_unknown(resolved, [*instances, *per_worker], value, key, collector)
+@dataclass
+class _Offers:
+    """Sorts given values by instance; one worker's own counts more than one for all workers."""
+
+    resolved: ResolvedSpec
+    instances: Mapping[str, _Instance]
+    collector: Collector
+    found: dict[str, _Offer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        spec = self.resolved.spec
+        self.per_worker = {each.name for each in spec.parameters if each.per_worker}
+        self.workers = [worker.name for worker in spec.workers]
+
+    def take(self, key: str, value: Given) -> None:
+        """A value under the name that somebody gave it; unknown names are errors."""
+        name = parameter_name(key)
+        if name in self.instances:
+            self._own(name, value)
+        elif name not in self.per_worker:
+            names = (*self.instances, *self.per_worker)
+            _report_unknown(self.resolved, names, value, key, self.collector)
         elif isinstance(value.value, Mapping):
             for worker, own in value.value.items():
-                if worker in workers:
-                    offers[worker_name(name, worker)] = _Offer(own, shared=False)
-                else:
-                    message = f"there is no worker '{worker}', for which '{name}' is given"
-                    hint = did_you_mean(worker, workers) or f"workers: {', '.join(workers)}"
-                    collector.error(UNKNOWN_PARAMETER, message, own.key_place, hint=hint)
+                self._of_worker(name, worker, own)
         else:
-            for worker in workers:
-                offers.setdefault(worker_name(name, worker), _Offer(value, shared=True))
-    return offers
+            for worker in self.workers:
+                self.found.setdefault(worker_name(name, worker), _Offer(value, shared=True))
+
+    def _of_worker(self, name: str, worker: str, value: Given) -> None:
+        if worker in self.workers:
+            self._own(worker_name(name, worker), value)
+            return
+        message = f"there is no worker '{worker}', for which '{name}' is given"
+        hint = did_you_mean(worker, self.workers) or f"workers: {', '.join(self.workers)}"
+        self.collector.error(UNKNOWN_PARAMETER, message, value.key_place, hint=hint)
+
+    def _own(self, name: str, value: Given) -> None:
+        before = self.found.get(name)
+        if before is not None and not before.shared:
+            related = ((before.given.key_place, "first here"),)
+            message = f"'{name}' is given twice"
+            self.collector.error(WRONG_VALUE, message, value.key_place, related=related)
+        self.found[name] = _Offer(value, shared=False)
 
 
 def _report_unknown(
@@ -123,8 +141,14 @@ def _report_unknown(
         return
     message = f"'{resolved.spec.engine}' has no parameter '{spelled}'"
     names = (spelled_like(spelled, each) for each in known)
-    hint = did_you_mean(spelled, names)
+    hint = did_you_mean(spelled, names) or f"all names: {_where_listed(resolved)}"
     collector.error(UNKNOWN_PARAMETER, message, value.key_place, hint=hint)
+
+
+def _where_listed(resolved: ResolvedSpec) -> str:
+    """The first line of the parameters, which follow one another."""
+    places = [each.place for each in resolved.spec.parameters]
+    return f"'parameters' in {min(places, default=resolved.spec.place).short}"
 
 
 @dataclass

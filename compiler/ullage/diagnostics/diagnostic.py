@@ -77,11 +77,6 @@ class Collector:
         """Record diagnostics made elsewhere."""
         self._found.update(dict.fromkeys(diagnostics))
 
-    def absorb(self, error: DiagnosticError) -> None:
-        """Record everything that a raised error carries."""
-        self.add(*error.diagnostics)
-        self._sources.update(error.sources)
-
     def add_source(self, name: str, text: str) -> None:
         """Remember a text that diagnostics may point into."""
         self._sources[name] = text

@@ -42,6 +42,15 @@ def chains_of(engine: EngineModel, worker: str) -> tuple[Chain, ...]:
     return tuple(found)
 
 
+def shared_slots(chain: Chain) -> frozenset[str]:
+    """The slots that all runners of a chain load in its mode."""
+    loaded = [
+        {slot.name for slot in each.slots if chain.mode.name in slot.tails}
+        for each in chain.runners
+    ]
+    return frozenset(loaded[0].intersection(*loaded))
+
+
 def has_choice(engine: EngineModel, worker: str) -> bool:
     """Whether some batch of the worker could go to several runners."""
     return any(len(each.runners) > 1 for each in chains_of(engine, worker))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.emit.model import EngineModel, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
 from ullage.emit.names import Names
+from ullage.emit.rendering import render
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.tree import TRUE, Conditional, Expr
 from ullage.plan.model import Base, Below

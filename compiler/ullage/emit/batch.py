@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ullage.emit.accepting import has_choice
 from ullage.emit.model import EngineModel, LiveField, RunnerModel
-from ullage.emit.modules import Module, render
-from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
+from ullage.emit.modules import Module
+from ullage.emit.needs import needs_of
+from ullage.emit.rendering import render
+from ullage.emit.text import comment, docstring, entries, literal, sentence, tuple_of
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot
@@ -20,7 +23,7 @@ class ModeView:
 
     place: str
     member: str
-    code: int
+    value: str
     doc: str
     category: str
     families: str
@@ -66,7 +69,7 @@ class BatchEmitter:
         modes = self.engine.spec.modes
         body = render(
             "batch.py.j2",
-            modes=[_mode(mode, code) for code, mode in enumerate(modes)],
+            modes=[_mode(mode) for mode in modes],
             axes=[
                 AxisView(
                     comment(axis.place.short, 4),
@@ -75,7 +78,9 @@ class BatchEmitter:
                 )
                 for axis in self.engine.axes
             ],
+            live_doc=self._live_doc(),
             live_fields=[self._live_field(each) for each in self.engine.live_fields.values()],
+            offers=any(has_choice(self.engine, each.name) for each in self.engine.spec.workers),
             batches=[self._batch(each) for each in self.engine.runners],
         )
         about = (
@@ -83,14 +88,26 @@ class BatchEmitter:
         )
         return Module("batch.py", about, body, {})
 
-    def _live_field(self, field: LiveField) -> FieldView:
+    def _live_doc(self) -> str:
+        fields = self.engine.live_fields.values()
+        about = "What a scheduler hands to a runner; its tensors have exactly the live rows"
+        return docstring(
+            (sentence(about), "Without live rows none of them is needed."),
+            listing=entries((each.name, self._text_of(each)) for each in fields),
+        )
+
+    def _text_of(self, field: LiveField) -> str:
         if field.varies is not None:
-            text = f"{field.varies.doc or field.varies.name}; None for the configured value"
+            return f"{field.varies.doc or field.varies.name}; None for the configured value."
+        needs = needs_of(self.engine, field)
+        return sentence("; ".join(dict.fromkeys((*self._texts_of(field), *needs))))
+
+    def _live_field(self, field: LiveField) -> FieldView:
+        doc = _doc(self._text_of(field))
+        if field.varies is not None:
             place = comment(field.varies.place.short, 4)
-            return FieldView((place,), field.name, "int | None", " = None", _doc(text))
+            return FieldView((place,), field.name, "int | None", " = None", doc)
         places = tuple(dict.fromkeys(comment(place, 4) for place in self._places_of(field)))
-        texts = tuple(dict.fromkeys(self._texts_of(field)))
-        doc = _doc("; ".join(texts))
         if field.is_tensor:
             return FieldView(places, field.name, "Tensor | None", " = None", doc)
         return FieldView(places, field.name, "int", " = 0", doc)
@@ -165,11 +182,12 @@ def _dtypes(slot: Slot) -> tuple[str, ...]:
     return tuple(dict.fromkeys((slot.dtype, slot.host_dtype, *slot.accepts)))
 
 
-def _mode(mode: Mode, code: int) -> ModeView:
+def _mode(mode: Mode) -> ModeView:
     listed = tuple_of(map(literal, mode.families))
     doc = _doc(mode.doc or mode.name)
     place = comment(mode.place.short, 4)
-    return ModeView(place, mode.name.upper(), code, doc, literal(mode.category), listed)
+    name, category = mode.name.upper(), literal(mode.category)
+    return ModeView(place, name, literal(mode.name), doc, category, listed)
 
 
 def _doc(text: str) -> str:

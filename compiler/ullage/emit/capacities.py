@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.emit.model import EngineModel, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
+from ullage.emit.rendering import render
 from ullage.emit.source import Source, negated, shortened
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold

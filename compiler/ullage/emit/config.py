@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Constraint, Definition, Domain, Variable
 from ullage.bound.specialise import for_worker
-from ullage.emit.modules import Module, render
+from ullage.emit.config_views import (
+    ArgumentView,
+    CheckView,
+    EnumView,
+    FieldView,
+    PropertyView,
+)
+from ullage.emit.modules import Module
+from ullage.emit.rendering import render
 from ullage.emit.settings import Described, DescribedEnum, Settings
 from ullage.emit.source import Source, negated, shortened
-from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
+from ullage.emit.text import comment, docstring, entries, literal, sentence, tuple_of
 from ullage.expr.kinds import EnumKind, IntKind, ListKind
 from ullage.expr.tree import (
     TRUE,
@@ -32,69 +40,6 @@ from ullage.spec.order import dependency_order
 
 
 @dataclass(frozen=True, slots=True)
-class EnumView:
-    """One enum: its class, and members with their values."""
-
-    place: str
-    name: str
-    doc: str
-    members: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldView:
-    """One parameter as a field; `default` is what stands behind its annotation."""
-
-    place: str
-    name: str
-    annotation: str
-    default: str
-    doc: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentView:
-    """One argument of `Config.of`; `fill` are the lines that give it a value if it has none."""
-
-    name: str
-    key: str
-    annotation: str
-    default: str
-    kind: str
-    place: str
-    fill: tuple[str, ...]
-    required: bool = False
-
-    @property
-    def keyword(self) -> str:
-        """What else is to be said of the argument."""
-        text = "" if self.key == literal(self.name) else f", keyword={literal(self.name)}"
-        return f"{text}, required=True" if self.required else text
-
-
-@dataclass(frozen=True, slots=True)
-class CheckView:
-    """One check of `validate`, made where `condition` holds; `otherwise` where `guard` fails."""
-
-    condition: str
-    guard: str
-    call: str
-    otherwise: str
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyView:
-    """One definition."""
-
-    place: str
-    name: str
-    annotation: str
-    doc: str
-    unless: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigEmitter:
     """Writes the configuration of one engine."""
 
@@ -113,7 +58,12 @@ class ConfigEmitter:
                     sentence(f"What the server arguments of {self.spec.engine} resolve to"),
                     "Legal if `validate` accepts it, which is what every capacity was proved for. "
                     "A parameter that has no meaning in a configuration is None.",
-                )
+                ),
+                listing=entries(
+                    (described.attribute, self._about(each, described))
+                    for each in self.domain.variables
+                    for described in (self.settings.of(each.name),)
+                ),
             ),
             fields=[self._field(each) for each in self.domain.variables],
             arguments=arguments,
@@ -163,13 +113,16 @@ class ConfigEmitter:
         kind = self._kind(described)
         place = literal(variable.place.short)
         name, key = described.attribute, literal(variable.name)
+        view = ArgumentView(
+            name, key, annotation, "", kind, place, (), base=described.base, worker=described.worker
+        )
         if default is None and not described.guarded:
-            return ArgumentView(name, key, annotation, "", kind, place, (), required=True)
+            return replace(view, required=True)
         if isinstance(default, Integer | Boolean | Enumerant) and not described.guarded:
             text = self._local.of(default)
-            return ArgumentView(name, key, annotation, f" = {text}", kind, place, ())
+            return replace(view, default=f" = {text}")
         fill = () if default is None else tuple(self._fill(described, default, variable.place))
-        return ArgumentView(name, key, f"{annotation} | None", " = None", kind, place, fill)
+        return replace(view, annotation=f"{annotation} | None", default=" = None", fill=fill)
 
     def _default(self, parameter: Parameter, described: Described) -> Expr | None:
         if parameter.default is None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ullage.emit.accepting import asked_facts
 from ullage.emit.execution import Execution, Use
 from ullage.emit.model import EngineModel, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
 from ullage.emit.names import camel
+from ullage.emit.rendering import render
 from ullage.emit.text import comment, docstring, sentence
 from ullage.spec.model import NamedText
 

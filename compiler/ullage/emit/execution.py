@@ -11,7 +11,7 @@ from ullage.emit.model import RunnerModel
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
 from ullage.emit.source import Source, negated
-from ullage.emit.text import comment
+from ullage.emit.text import comment, literal
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
@@ -314,7 +314,8 @@ class _Writer:
             for axis in engine.axes
         )
         taken = self._value(step.takes[0])
-        return f"{self._value(step.gives or step.takes[0])} = cut_to_live({taken}, {rows})"
+        about = f"mode=live.mode.value, place={literal(step.place.short)}"
+        return f"{self._value(step.gives or step.takes[0])} = cut_to_live({taken}, {rows}, {about})"
 
 
 def _asks_before_load(items: Iterable[Item]) -> bool:

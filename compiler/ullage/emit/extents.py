@@ -113,7 +113,7 @@ class ExtentsWriter:
             yield from self._live_own(each)
 
     def _rows(self) -> Iterator[str]:
-        chosen = "pad if isinstance(pad, Rows) else " if self._has_choice else ""
+        chosen = "pad.rows if isinstance(pad, Offer) else " if self._has_choice else ""
         yield f"padded_rows = {chosen}{_called(pad_function(self.scope))} if pad else rows"
         yield from self._fitted()
 
@@ -129,11 +129,13 @@ class ExtentsWriter:
     def _capacities(self) -> Iterator[str]:
         for axis in self.scope.runner.engine.axes:
             field = self.scope.runner.engine.axis(axis.name)
-            yield self._capacity(axis.name, f"padded_rows.{field}", field, axis.place.short)
+            rows = f"rows.{field}, padded_rows.{field}"
+            yield self._capacity(axis.name, rows, field, axis.place.short)
 
-    def _capacity(self, target: str, extent: str, field: str, place: str) -> str:
+    def _capacity(self, target: str, extents: str, field: str, place: str) -> str:
+        """`extents`: live and padded."""
         return (
-            f"check_extent({literal(self.scope.mode.name)}, {literal(target)}, {extent}, "
+            f"check_extent({literal(self.scope.mode.name)}, {literal(target)}, {extents}, "
             f"self.capacities.{field}, "
             f"place={literal(place)}, binding={literal(self._binding(target))})"
         )
@@ -168,7 +170,10 @@ class ExtentsWriter:
     def _extent_of_source(self, own: OwnExtent) -> str:
         source = own.slot.source
         field = "" if source is None else self.scope.runner.engine.live_field(source).name
-        return f"live_extent(live.{field}, dimension={own.position})"
+        return (
+            f"live_extent({literal(self.scope.mode.name)}, {literal(own.slot.name)}, live.{field}, "
+            f"place={literal(own.slot.place.short)}, dimension={own.position})"
+        )
 
     def _live_own(self, own: OwnExtent) -> Iterator[str]:
         """The live extent that follows from rows, or that of a slot which has neither."""
@@ -195,7 +200,8 @@ class ExtentsWriter:
 
     def _own_capacity(self, own: OwnExtent) -> str:
         target = own.dimension.target or own.slot.name
-        return self._capacity(target, own.name, own.name, own.slot.place.short)
+        extents = f"{own.live}, {own.name}"
+        return self._capacity(target, extents, own.name, own.slot.place.short)
 
 
 def _bracketed(condition: str) -> str:

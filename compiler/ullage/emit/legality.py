@@ -37,8 +37,8 @@ class LegalityWriter:
         for variable in self.scope.mode.live:
             if variable.name in names:
                 local = self.scope.local(variable.name)
-                values = f"values_of({self._fields(variable)})"
-                yield f"{local} = {values if variable.per else self._seen(variable)}"
+                value = self._values(variable) if variable.per else self._seen(variable)
+                yield f"{local} = {value}"
 
     def _assumed(self) -> Iterator[str]:
         """What load assumes, as debug mode reads it."""
@@ -75,10 +75,11 @@ class LegalityWriter:
             described = engine.settings.of(name)
             serving = engine.serving_field(parameter).name
             yield comment(parameter.place.short, 8)
-            yield (
-                f"{local} = config.{described.attribute} if live.{serving} is None "
-                f"else live.{serving}"
+            present = (
+                f"whole_number({self._mode}, {literal(parameter.name)}, live.{serving}, "
+                f"place={literal(parameter.place.short)})"
             )
+            yield f"{local} = config.{described.attribute} if live.{serving} is None else {present}"
             yield from self._membership(name, local)
 
     def _membership(self, name: str, local: str) -> Iterator[str]:
@@ -117,7 +118,7 @@ class LegalityWriter:
         if variable.per is None:
             yield f"{local} = {self._seen(variable)}"
             return
-        yield f"{local}: list[int] = values_of({self._fields(variable)})"
+        yield f"{local}: list[int] = {self._values(variable)}"
         if variable.per in self.scope.visible:
             count, place = self.scope.local(variable.per), literal(variable.place.short)
             yield f"if len({local}) != {count}:"
@@ -155,6 +156,16 @@ class LegalityWriter:
     def _end(self, end: Expr) -> str:
         return summing_source(self.scope).of(self.scope.runner.of_batch(end))
 
+    def _values(self, variable: LiveVariable) -> str:
+        """The values of a live variable of each request."""
+        return f"values_of({self._about(variable)}, {self._fields(variable)}, {self._at(variable)})"
+
+    def _about(self, variable: LiveVariable) -> str:
+        return f"{self._mode}, {literal(variable.name)}"
+
+    def _at(self, variable: LiveVariable) -> str:
+        return f"place={literal(variable.place.short)}"
+
     def _fields(self, variable: LiveVariable) -> str:
         engine = self.scope.runner.engine
         return ", ".join(f"live.{engine.live_field(each).name}" for each in _sources(variable))
@@ -164,25 +175,26 @@ class LegalityWriter:
         engine = self.scope.runner.engine
         if variable.debug_in is not None and variable.debug_in.dimension is None:
             field = engine.live_field(variable.debug_in)
-            value = f"live.{field.name}"
-            place = literal(variable.place.short)
-            called = f"{self._mode}, {literal(variable.name)}, {value}, place={place}"
-            return f"single_value({called})" if field.is_tensor else value
+            called = f"{self._about(variable)}, live.{field.name}, {self._at(variable)}"
+            return f"{'single_value' if field.is_tensor else 'whole_number'}({called})"
         fields = [(engine.live_field(each), each.dimension or 0) for each in _sources(variable)]
         dimensions = {dimension for _, dimension in fields}
         if all(field.is_tensor for field, _ in fields) and len(dimensions) == 1:
-            along = f", dimension={dimensions.pop()}" if dimensions != {0} else ""
             listed = ", ".join(f"live.{field.name}" for field, _ in fields)
-            return f"live_extent({listed}{along})"
+            return self._extent_of(variable, listed, dimensions.pop())
         text = ""
         for field, dimension in fields:
+            value = f"live.{field.name}"
             if not field.is_tensor:
-                return f"{text}live.{field.name}"
-            text += (
-                f"live_extent(live.{field.name}, dimension={dimension}) "
-                f"if live.{field.name} is not None else "
-            )
+                called = f"{self._about(variable)}, {value}, {self._at(variable)}"
+                return f"{text}whole_number({called})"
+            extent = self._extent_of(variable, value, dimension)
+            text += f"{extent} if {value} is not None else "
         return f"{text}0"
+
+    def _extent_of(self, variable: LiveVariable, fields: str, dimension: int) -> str:
+        along = f", dimension={dimension}" if dimension else ""
+        return f"live_extent({self._about(variable)}, {fields}, {self._at(variable)}{along})"
 
     def _relation(self, relation: Expr) -> Iterator[str]:
         """A relation between live variables of which all are known."""

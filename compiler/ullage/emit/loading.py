@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ullage.emit.accepting import chains_of, has_choice, shared_slots
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
 from ullage.emit.own_extents import own_extents
@@ -36,6 +37,7 @@ class GroupView:
     absent: tuple[str, ...]
     unloaded: tuple[str, ...]
     extents: tuple[str, ...]
+    knows: bool
 
     @property
     def check(self) -> str:
@@ -43,6 +45,7 @@ class GroupView:
         if not any(slot.check for slot in self.slots):
             return ""
         given = "".join(f", {name}" for name in self.extents)
+        given += ", isinstance(pad, Offer) and pad.checked" if self.knows else ""
         return f"self._check_sources_{self.name}(live, rows{given})"
 
     @property
@@ -100,7 +103,11 @@ class Loading:
         first = modes[0].name
         loaded = [slot for slot in self.runner.slots if first in slot.tails]
         absent = [slot for slot in self.runner.slots if first not in slot.tails]
-        slots = tuple(SlotWriter(self.runner, slot, slot.tails[first]).load() for slot in loaded)
+        known = self._known(modes)
+        slots = tuple(
+            SlotWriter(self.runner, slot, slot.tails[first], slot.name in known).load()
+            for slot in loaded
+        )
         fields = [self.runner.field(slot.name) for slot in absent]
         return GroupView(
             group_name(modes, self.runner),
@@ -110,7 +117,16 @@ class Loading:
             tuple(fields),
             tuple(f"self.registry.{field}" for field in fields),
             tuple(each.live for each in own_extents(self.runner) if each.slot in loaded),
+            any(slot.name in known and slot.source is not None for slot in loaded),
         )
+
+    def _known(self, modes: list[Mode]) -> frozenset[str]:
+        """The slots whose sources `select` checks in all these modes."""
+        engine, worker = self.runner.engine, self.runner.planned.worker
+        if not has_choice(engine, worker):
+            return frozenset()
+        shared = [shared_slots(each) for each in chains_of(engine, worker) if each.mode in modes]
+        return frozenset.intersection(*shared)
 
 
 def group_name(modes: list[Mode], runner: RunnerModel) -> str:

@@ -134,7 +134,7 @@ class EngineModel:
     @cached_property
     def runners(self) -> tuple[RunnerModel, ...]:
         """Every runner of every worker, with classes that nothing else is called."""
-        taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Rows", "Worker"}
+        taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Offer", "Rows", "Worker"}
         taken |= set(self.settings.enum_classes)
         made: list[RunnerModel] = []
         for planned in self.analysis.plan.runners:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-import jinja2
-
+from ullage.emit.rendering import render
+from ullage.emit.scan import names_of, without_unused
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 2
+GENERATED_CODE_VERSION: Final = 3
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {
@@ -21,7 +19,6 @@ STANDARD: Final[Mapping[str, str]] = {
     "Enum": "enum",
     "Final": "typing",
     "Generic": "typing",
-    "IntEnum": "enum",
     "Callable": "collections.abc",
     "Iterable": "collections.abc",
     "Mapping": "collections.abc",
@@ -46,6 +43,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "Arena": "arena",
     "Argument": "arguments",
     "BatchError": "errors",
+    "another_offer": "checks",
     "broken_relation": "checks",
     "ConfigurationError": "errors",
     "ConfigurationProblem": "errors",
@@ -61,12 +59,12 @@ RUNTIME: Final[Mapping[str, str]] = {
     "UllageRuntimeError": "errors",
     "ViewCache": "views",
     "align_up": "integers",
-    "argument_values": "arguments",
     "cdiv": "integers",
     "check_extent": "checks",
     "check_member": "checks",
     "check_source": "checks",
     "check_values": "checks",
+    "configured": "arguments",
     "Defaults": "configuration",
     "cut_to_live": "outputs",
     "fill_tail": "loader",
@@ -81,12 +79,16 @@ RUNTIME: Final[Mapping[str, str]] = {
     "poison": "debug",
     "poison_around": "debug",
     "present": "configuration",
+    "require_capacities": "requirements",
     "require_generated_code_version": "version",
+    "require_ranks": "requirements",
+    "require_same_configuration": "requirements",
     "require_same_outputs": "debug",
     "require_unpoisoned": "debug",
     "single_value": "checks",
     "unknown_mode": "checks",
     "values_of": "checks",
+    "whole_number": "checks",
     "write_scalar": "loader",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
@@ -98,7 +100,8 @@ class Module:
     """A module to write: what it is about, and its definitions as text.
 
     `siblings` says which module of the package defines a name that the body may use; `exports`
-    are names to import from there although the body only lists them.
+    are names to import from there although the body only lists them; `usage`: lines that follow
+    what it is about.
     """
 
     path: str
@@ -106,57 +109,46 @@ class Module:
     body: str
     siblings: Mapping[str, str]
     exports: tuple[str, ...] = ()
+    usage: tuple[str, ...] = ()
 
 
 def assembled(module: Module, header: Iterable[str]) -> str:
     """The text of a module, not formatted yet."""
-    body = _without_unused(module.body)
+    names = tuple(names_of(module.body))
+    body = without_unused(module.body, names, PREPARED)
+    used = {each.name for each in names}
     if not module.exports:
+        used.add("require_generated_code_version")
         check = f"require_generated_code_version({GENERATED_CODE_VERSION}, __name__)"
         body = f"{check}\n\n{body}"
     return render(
         "module.py.j2",
         header="\n".join(comment(line) for line in header),
-        about=docstring(module.about, indent=0),
-        imports=imports_of(body, module.siblings, module.exports),
+        about=docstring(module.about, indent=0, listing=module.usage),
+        imports=_imports(module, used),
         body=body,
     )
 
 
-PREPARED: Final = ("config", "mode", "views")
+PREPARED: Final = (
+    "config = self.config",
+    "mode = live.mode.value",
+    "registry = self.registry",
+    "views = self._views_of(padded)",
+)
 """Local variables that templates provide, whether or not the lines of a spec need them."""
 
-
-def _without_unused(body: str) -> str:
-    """The body without prepared variables in functions that do not need them."""
-    unused: set[int] = set()
-    for function in ast.walk(ast.parse(body)):
-        if isinstance(function, ast.FunctionDef):
-            unused |= set(_only_set(function))
-    lines = body.split("\n")
-    return "\n".join(line for number, line in enumerate(lines, 1) if number not in unused)
+_DEFINITION: Final = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
-def _only_set(function: ast.FunctionDef) -> Iterator[int]:
-    """The lines that set a prepared variable which nothing else in the function names."""
-    named = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in PREPARED]
-    for statement in function.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name) as target]):
-                if [each for each in named if each.id == name] == [target]:
-                    yield statement.lineno
-
-
-def imports_of(body: str, siblings: Mapping[str, str], exports: Iterable[str] = ()) -> str:
-    """The imports that the names in `body` need, in the order of isort."""
-    tree = ast.parse(body)
-    used = {*exports} | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used -= {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+def _imports(module: Module, names: Set[str]) -> str:
+    """The imports that these names of a module need, in the order of isort."""
+    used = (names | set(module.exports)) - set(_DEFINITION.findall(module.body))
     sections = (
         {name: module for name, module in STANDARD.items() if name in used},
         {name: module for name, module in THIRD_PARTY.items() if name in used},
         {name: f"ullage_runtime.{module}" for name, module in RUNTIME.items() if name in used},
-        {name: f".{module}" for name, module in siblings.items() if name in used},
+        {name: f".{module}" for name, module in module.siblings.items() if name in used},
     )
     blocks = ["from __future__ import annotations", *(_section(each) for each in sections)]
     return "\n\n".join(block for block in blocks if block)
@@ -181,20 +173,3 @@ def _member_order(name: str) -> tuple[int, list[str | int], str]:
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
     natural = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
     return kind, natural, name
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("ullage.emit", "templates"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def render(template: str, **values: object) -> str:
-    """A template filled in. Raises jinja2.UndefinedError for a value that is missing."""
-    return _environment().get_template(template).render(**values)

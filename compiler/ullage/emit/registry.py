@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.emit.model import EngineModel, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
+from ullage.emit.rendering import render
 from ullage.emit.source import Source
 from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.spell import spell

@@ -11,9 +11,10 @@ from ullage.emit.execution import ExecuteView, Execution
 from ullage.emit.extents import extents_class
 from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
 from ullage.emit.own_extents import own_extents
 from ullage.emit.registry import RegistryEmitter
+from ullage.emit.rendering import render
 from ullage.emit.selection import can_run
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.emit.warm_up import WarmUps
@@ -94,7 +95,7 @@ class RunnerEmitter:
             engine_type=self._engine_type(types),
             result=self._result(execution, types),
             warm_up=WarmUps(runner).view(),
-            pad_type="bool | Rows" if chosen else "bool",
+            pad_type="bool | Offer" if chosen else "bool",
             can_run=chosen,
             arenas_field=names_of_runners(engine).of(runner.planned.name),
             views_config="self.config, " if self._views_use_config() else "",
@@ -108,7 +109,7 @@ class RunnerEmitter:
     def _siblings(self) -> dict[str, str]:
         runner = self.runner
         siblings = {"Arenas": "arenas", "Config": "config", "Rows": "batch", "Extents": "batch"}
-        siblings |= {"LiveBatch": "batch", "Mode": "batch"}
+        siblings |= {"LiveBatch": "batch", "Mode": "batch", "Offer": "batch"}
         siblings |= dict.fromkeys(runner.engine.settings.enum_classes, "config")
         siblings |= {runner.classes.batch: "batch", runner.classes.capacities: "capacities"}
         siblings |= {runner.classes.registry: "registry", runner.classes.views: "registry"}
@@ -121,8 +122,8 @@ class RunnerEmitter:
         source = self.runner.engine.settings.source("config")
         return ServedView(name.upper(), "" if guard == TRUE else source.of(guard))
 
-    def _rank_checks(self) -> list[tuple[str, str, str, str]]:
-        """For each group: the ranks, when collectives can happen, how many ranks, and a place."""
+    def _rank_checks(self) -> list[tuple[str, str]]:
+        """For each group: when collectives can happen, and the call that looks at its ranks."""
         count = self.runner.engine.spec.rank_count
         if count is None:
             return []
@@ -130,8 +131,13 @@ class RunnerEmitter:
         expected = source.of(fold(self.runner.rewrite(count)))
         place = literal(self.runner.engine.spec.place.short)
         return [
-            (self.runner.ranks_name(group), self._joins(group), expected, place)
+            (
+                self._joins(group),
+                f"require_ranks({literal(name)}, {name}, {literal(group)}, {expected}, "
+                f"place={place})",
+            )
             for group in self.runner.collective_groups
+            for name in (self.runner.ranks_name(group),)
         ]
 
     def _joins(self, group: str) -> str:
@@ -146,7 +152,7 @@ class RunnerEmitter:
         ]
         joined = fold(disjunction(*conditions)) if conditions else FALSE
         source = engine.settings.source("config")
-        return "" if joined == TRUE else source.atom(joined)
+        return "" if joined == TRUE else source.of(joined)
 
     def _execute(self, view: ExecuteView) -> ExecuteMethod:
         listed = ", ".join(view.modes)

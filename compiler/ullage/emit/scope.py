@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
 from ullage.emit.source import Source
-from ullage.expr.tree import free_names
+from ullage.expr.tree import Expr, free_names
 from ullage.spec.model import Mode, Parameter, Transform
+from ullage.spec.steps import flattened
 
 RESERVED_LOCALS = (
-    *("config", "engine", "extents", "live", "mode", "pad", "padded_rows", "ranks", "refusal"),
-    *("registry", "rows", "self", "sources", "value"),
+    *("config", "engine", "extents", "live", "mode", "offer", "pad", "padded_rows", "ranks"),
+    *("refusal", "registry", "rows", "self", "sources", "value"),
     *IMPORTED,
 )
 """Names that functions about one mode use themselves."""
@@ -80,8 +81,19 @@ def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
         *(end for each in mode.live for end in (each.range.low, each.range.high)),
         *mode.where,
         *(extent for slot in runner.engine.spec.slots for extent in slot.shape),
+        *_written(runner, mode),
+        *(step.when for step in flattened(runner.runner.steps)),
+        *(each.when for step in flattened(runner.runner.steps) for each in step.within),
     ]
     return frozenset[str]().union(*(free_names(runner.of_batch(each)) for each in expressions))
+
+
+def _written(runner: RunnerModel, mode: Mode) -> Iterator[Expr]:
+    """What load writes into slots by itself."""
+    for slot in runner.slots:
+        if mode.name in slot.tails:
+            values = (slot.compute, slot.tails[mode.name].fill)
+            yield from (value for value in values if value is not None)
 
 
 def local_names(step: Transform) -> tuple[str, ...]:

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ullage.emit.accepting import Accepting, Chain, asked_facts, chains_of, has_choice
+from ullage.emit.accepting import (
+    Accepting,
+    Chain,
+    asked_facts,
+    chains_of,
+    has_choice,
+    shared_slots,
+)
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.legality import LegalityWriter
 from ullage.emit.model import EngineModel, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
 from ullage.emit.names import Names
 from ullage.emit.padding import exchanges_of_padding
+from ullage.emit.rendering import render
 from ullage.emit.scope import Scope, scope_of
 from ullage.emit.source_checks import SourceCheck
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold
-from ullage.expr.tree import FALSE, TRUE, disjunction
+from ullage.expr.tree import FALSE, TRUE, Expr, disjunction
 from ullage.plan.model import PlannedSlot
 from ullage.spec.model import Worker
 
@@ -52,6 +60,7 @@ class ModeView:
     member: str
     doc: str
     lines: tuple[str, ...]
+    checked: str
     asked: tuple[AskView, ...]
     last: str
 
@@ -141,7 +150,7 @@ class SelectionEmitter:
 
     def _siblings(self) -> Mapping[str, str]:
         siblings = {"Arenas": "arenas", "Config": "config", "Extents": "batch"}
-        siblings |= {"LiveBatch": "batch", "Mode": "batch", "Rows": "batch"}
+        siblings |= dict.fromkeys(("LiveBatch", "Mode", "Offer", "Rows"), "batch")
         siblings |= dict.fromkeys(self.engine.settings.enum_classes, "config")
         for runner in self.engine.runners:
             siblings |= {runner.classes.runner: runner.classes.module, runner.classes.module: ""}
@@ -165,28 +174,39 @@ class SharedChecks:
         checks = [SourceCheck(self.scope.runner, slot, settled=False) for slot in self._slots]
         lines = [line for check in checks for line in check.lines()]
         values = [line for check in checks for line in check.values()]
-        waits = fold(disjunction(*(each.guard for each in exchanges_of_padding(self.scope))))
-        if not lines or waits == FALSE:
+        if self.when == FALSE:
             return
         names = [slot.name for slot in self._slots]
-        body = ["mode = live.mode.name.lower()", f"registry = {self.last}.registry"]
+        body = ["mode = live.mode.value", f"registry = {self.last}.registry"]
         body += [*ExtentsWriter(self.scope).live_extents(names), *lines]
         if values:
             body += ["if self.debug.values:", *(f"    {line}" for line in values)]
-        if waits == TRUE:
+        if self.when == TRUE:
             yield from body
             return
-        yield f"if {self.scope.runner.engine.settings.source('config').of(waits)}:"
+        yield f"if {self._condition}:"
         yield from (f"    {line}" for line in body)
+
+    @property
+    def when(self) -> Expr:
+        """The configurations in which there is something to check, and another rank waits."""
+        if all(each.source is None for each in self._slots):
+            return FALSE
+        return fold(disjunction(*(each.guard for each in exchanges_of_padding(self.scope))))
+
+    @property
+    def checked(self) -> str:
+        """Whether sources were checked, as generated code knows it."""
+        return str(self.when == TRUE) if self.when in (TRUE, FALSE) else self._condition
+
+    @property
+    def _condition(self) -> str:
+        return self.scope.runner.engine.settings.source("config").of(self.when)
 
     @property
     def _slots(self) -> tuple[PlannedSlot, ...]:
         """The slots that all runners load in the mode, as the last one has them."""
-        loaded = [
-            {slot.name for slot in each.slots if self.chain.mode.name in slot.tails}
-            for each in self.chain.runners
-        ]
-        shared = loaded[0].intersection(*loaded)
+        shared = shared_slots(self.chain)
         return tuple(each for each in self.scope.runner.slots if each.name in shared)
 
 
@@ -271,6 +291,7 @@ class _WorkerWriter:
             mode.name.upper(),
             docstring((sentence(f"The runner of a batch in mode {mode.name}"),), indent=8),
             tuple(ExtentsWriter(scope).offered(first.classes.module, tuple(shared.lines()))),
+            shared.checked,
             tuple(self._ask(each) for each in earlier),
             ending,
         )

@@ -29,7 +29,10 @@ RESERVED_ATTRIBUTES = (
 )
 """What `Config` has or uses besides parameters and definitions."""
 
-RESERVED_CLASSES = ("ArenaPlan", "Arenas", "Config", "Worker", *IMPORTED)
+RESERVED_CLASSES = (
+    *("ArenaPlan", "Arenas", "Config", "Extents", "LiveBatch", "Mode", "Offer", "Rows", "Worker"),
+    *IMPORTED,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ullage.expr.tree import TRUE, Expr
 from ullage.plan.model import PlannedSlot, Tail
 
 LOCALS = (
-    *("batch", "config", "copy", "extents", "live", "mode", "padded", "problem", "rows"),
+    *("batch", "config", "copy", "extents", "known", "live", "mode", "padded", "problem", "rows"),
     *("self", "views", *IMPORTED),
 )
 """Names that the methods which load use themselves."""
@@ -46,11 +46,15 @@ class SlotLoad:
 
 @dataclass(frozen=True, slots=True)
 class SlotWriter:
-    """Writes how one slot is checked and loaded in one group of modes."""
+    """Writes how one slot is checked and loaded in one group of modes.
+
+    `known`: whether `select` may have checked its source.
+    """
 
     runner: RunnerModel
     slot: PlannedSlot
     tail: Tail
+    known: bool
 
     def load(self) -> SlotLoad:
         return self._computed() if self.slot.compute is not None else self._copied()
@@ -132,7 +136,7 @@ class SlotWriter:
         value = f"live.{self._live}"
         if self._guarded:
             value = f"None if {self._view} is None else {value}"
-        check = SourceCheck(self.runner, self.slot)
+        check = SourceCheck(self.runner, self.slot, known=self.known)
         return SlotLoad(
             self._field,
             comment(self.slot.place.short, 8),

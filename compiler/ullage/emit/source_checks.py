@@ -18,12 +18,14 @@ class SourceCheck:
     """Writes what is asked of the source of one slot; `settled`: whether the runner is known.
 
     Only the runner that loads a batch knows which of its sources may lie in static storage. The
-    lines name `config`, `live`, `mode`, `registry`, `rows` and live extents of slots.
+    lines name `config`, `live`, `mode`, `registry`, `rows` and live extents of slots; and `known`,
+    if all the rest may have been looked at before the runner was chosen.
     """
 
     runner: RunnerModel
     slot: PlannedSlot
     settled: bool = True
+    known: bool = False
 
     def lines(self) -> Iterator[str]:
         """Dtype, device, shape and place, of which the host knows all."""
@@ -40,7 +42,7 @@ class SourceCheck:
         if self.slot.values is None or self.slot.source is None:
             return
         low, high = self._range(self.slot.values)
-        yield f"if {self._live} is not None:"
+        yield f"if {' and '.join((*self._exists, f'{self._live} is not None'))}:"
         yield (
             f"    check_values(mode, {literal(self.slot.name)}, {self._live}, {low}, {high}, "
             f"place={literal(self.slot.place.short)})"
@@ -56,9 +58,14 @@ class SourceCheck:
     def _registry(self) -> str:
         return f"registry.{self.runner.field(self.slot.name)}"
 
+    @property
+    def _exists(self) -> tuple[str, ...]:
+        """When the configuration has the slot, if that is ever in question."""
+        return () if self.slot.guard == TRUE else (f"{self._registry} is not None",)
+
     def _condition(self) -> str:
         """When the source is looked at: an optional one if given, others if rows are live."""
-        exists = [] if self.slot.guard == TRUE else [f"{self._registry} is not None"]
+        exists = self._exists
         given = f"{self._live} is not None"
         moving = [p for p, each in enumerate(self.slot.dimensions) if each.target is not None]
         if self.slot.optional:
@@ -83,9 +90,11 @@ class SourceCheck:
         accepts = tuple_of(f"torch.{each}" for each in self.slot.accepts)
         given = f", accepts={accepts}" if self.slot.accepts else ""
         placed = "" if self.settled else ", settled=False"
+        placed += ", known=known" if self.known else ""
         return (
             f"check_source(mode, {literal(self.slot.name)}, {self._live}, shape={shape}, "
-            f"into={self._registry}, place={literal(self.slot.place.short)}{given}{placed})"
+            f"into={self._registry}, regions=registry.regions, "
+            f"place={literal(self.slot.place.short)}{given}{placed})"
         )
 
     def _range(self, values: Range) -> tuple[str, str]:

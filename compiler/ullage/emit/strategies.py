@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Variable
 from ullage.emit.model import EngineModel, LiveField, RunnerModel
-from ullage.emit.modules import Module, render
+from ullage.emit.modules import Module
 from ullage.emit.own_extents import OwnExtent, own_extents
 from ullage.emit.padding import live_function, summing_source
+from ullage.emit.rendering import render
 from ullage.emit.scope import Scope, scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
@@ -73,6 +74,8 @@ class RunnerStrategies:
     """The strategies of one runner."""
 
     name: str
+    title: str
+    place: str
     doc: str
     modes: tuple[BatchStrategy, ...]
 
@@ -100,6 +103,12 @@ class StrategiesEmitter:
             kinds=[tuple_of(each.key for each in choices if each.kind == kind) for kind in kinds],
             repairs=list(self._repairs()),
             required=required,
+            bases=[
+                (literal(each.name), literal(described.base))
+                for each in self.engine.domain.variables
+                for described in (settings.of(each.name),)
+                if described.worker is not None
+            ],
             runners=[self._runner(each) for each in self.engine.runners],
         )
         about = (sentence(f"Hypothesis strategies for {self.engine.spec.engine}"),)
@@ -167,11 +176,13 @@ class StrategiesEmitter:
         modes = tuple(_BatchWriter(runner, mode).view() for mode, _ in runner.modes)
         doc = docstring(
             (
-                f"Legal live batches of one mode of the {runner.title}; none if it is not served.",
+                f"Legal live batches of one mode of the {runner.title}.",
                 "The runner may refuse them." if runner.runner.accepts else "",
+                "Raises BatchError for a mode that the runner does not serve.",
             )
         )
-        return RunnerStrategies(runner.classes.module, doc, modes)
+        title, place = literal(runner.planned.runner), literal(runner.planned.place.short)
+        return RunnerStrategies(runner.classes.module, title, place, doc, modes)
 
 
 def _given(name: str) -> str:

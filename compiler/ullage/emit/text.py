@@ -6,7 +6,7 @@ Whatever an author wrote, nothing here can end a comment, a docstring or a strin
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 WIDTH = 100
 """The longest line of generated code."""
@@ -21,7 +21,10 @@ _KEPT = frozenset("…≤≥→·—“”°µ²³")
 
 def plain(text: str) -> str:
     """One line in which every character is what it looks like; others are written as escapes."""
-    return "".join(map(_plain, " ".join(text.split()).translate(_ASCII)))
+    line = " ".join(text.split())
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(map(_plain, line.translate(_ASCII)))
 
 
 def _plain(character: str) -> str:
@@ -55,14 +58,18 @@ def comment(text: str, indent: int = 0) -> str:
     return ("\n" + " " * indent).join(f"# {line}" for line in lines or [""])
 
 
-def docstring(paragraphs: Iterable[str], indent: int = 4) -> str:
-    """A docstring of these paragraphs, each wrapped, without indentation of the first line."""
+def docstring(paragraphs: Iterable[str], indent: int = 4, *, listing: Iterable[str] = ()) -> str:
+    """A docstring of these paragraphs, each wrapped, without indentation of the first line.
+
+    `listing`: lines that follow as they are.
+    """
     texts = [_in_docstring(sentence) for each in paragraphs if (sentence := plain(each))]
-    if len(texts) == 1 and len(texts[0]) <= WIDTH - indent - 6:
+    margin = " " * indent
+    listed = "".join(f"\n{margin}{_in_docstring(each)}".rstrip(" ") for each in listing)
+    if not listed and len(texts) == 1 and len(texts[0]) <= WIDTH - indent - 6:
         return f'"""{texts[0]}"""'
     # The first line leaves room for closing quotes, which the formatter puts behind a lone line.
     rooms = [WIDTH - indent - 6, *(WIDTH - indent for _ in texts[1:])]
-    margin = " " * indent
     wrapped = [
         f"\n{margin}".join(
             textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
@@ -70,7 +77,20 @@ def docstring(paragraphs: Iterable[str], indent: int = 4) -> str:
         for text, room in zip(texts, rooms, strict=False)
     ]
     body = f"\n\n{margin}".join(wrapped)
-    return f'"""{body}\n{margin}"""'
+    separator = "\n" if listed else ""
+    return f'"""{body}{separator}{listed}\n{margin}"""'
+
+
+def entries(described: Iterable[tuple[str, str]], indent: int = 4) -> Iterator[str]:
+    """Names with what they are, each wrapped, as lines for a docstring of this indentation."""
+    for name, text in described:
+        yield from textwrap.wrap(
+            plain(f"{name}: {text}"),
+            WIDTH - indent,
+            subsequent_indent="    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 def _in_docstring(text: str) -> str:

@@ -5,7 +5,7 @@ All slots of a runner are alive while it runs. Two runners are alive together on
 exposes before anything reads it, so that nothing is lost where they share storage.
 
 A slot that had to keep its contents between loads would be alive always: it would belong to every
-group, which is where such a rule has to be added (U605 is its error).
+group, which is where such a rule has to be added.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from ullage.expr.tree import Expr
 from ullage.spec.check_audits import resolve_audit
 from ullage.spec.check_chains import check_chains
 from ullage.spec.check_concurrent import resolve_concurrent
-from ullage.spec.check_modes import check_debug_sources, check_order, check_peers, resolve_mode
+from ullage.spec.check_modes import check_order, check_peers, resolve_mode
 from ullage.spec.check_names import check_distinct, check_references
 from ullage.spec.check_runners import resolve_runner
+from ullage.spec.check_seen import check_seen, check_sources
 from ullage.spec.check_slots import resolve_reader, resolve_slot, units_of_elements
 from ullage.spec.check_transforms import resolve_transform
 from ullage.spec.definitions import Globals, resolve_globals
@@ -60,7 +61,8 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
     resolved = _resolved(spec, known, expressions)
     check_peers(spec, expressions)
     check_order(spec, expressions)
-    check_debug_sources(spec, expressions)
+    check_sources(spec, expressions)
+    check_seen(spec, expressions)
     collector.raise_if_errors()
     return ResolvedSpec(resolved, known.kinds, known.worker_dependent)
 

@@ -179,35 +179,6 @@ def check_order(spec: Spec, expressions: Expressions) -> None:
                 )
 
 
-def check_debug_sources(spec: Spec, expressions: Expressions) -> None:
-    """What debug mode reads elements or extents of is a tensor, not a number that load sees."""
-    numbers = _numbers(spec)
-    for variable in (each for mode in spec.modes for each in mode.live):
-        read = variable.debug_in
-        if read is None or (read.dimension is None and variable.per is None):
-            continue
-        seen = numbers.get(read.path)
-        if seen is not None:
-            field = ".".join(read.path)
-            message = f"'debug_in' of '{variable.name}' is a tensor, but '{field}' is a number"
-            related = ((seen.place, f"'{seen.name}' is seen in it"),)
-            code = problems.CONTRADICTING_KEYS
-            expressions.collector.error(code, message, variable.place, related=related)
-
-
-def _numbers(spec: Spec) -> Mapping[tuple[str, ...], LiveVariable]:
-    """The fields of batches that are numbers, each with a live variable that is seen in it."""
-    tensors = {slot.source.path for slot in spec.slots if slot.source is not None}
-    tensors |= {carried.source.path for carried in spec.carried}
-    numbers: dict[tuple[str, ...], LiveVariable] = {}
-    for variable in (each for mode in spec.modes for each in mode.live):
-        for source in variable.seen_in:
-            if source.dimension is not None or variable.per is not None:
-                tensors.add(source.path)
-            numbers.setdefault(source.path, variable)
-    return {path: variable for path, variable in numbers.items() if path not in tensors}
-
-
 def check_peers(spec: Spec, expressions: Expressions) -> None:
     """Modes that run in one round take part in the same collectives, in the same order."""
     modes = {mode.name: mode for mode in spec.modes}
@@ -223,7 +194,7 @@ def _check_peer(mode: Mode, peer: Mode, spec: Spec, expressions: Expressions) ->
         return
     message = (
         f"mode '{mode.name}' and its peer '{peer.name}' would wait for each other: "
-        f"one takes part in {_listed(mine)}, the other in {_listed(theirs)}"
+        f"'{mode.name}' takes part in {_listed(mine)}, '{peer.name}' in {_listed(theirs)}"
     )
     hint = "give both pipelines the same transforms with collectives, in the same order"
     related = ((peer.place, f"mode '{peer.name}'"),)

@@ -173,13 +173,25 @@ def _check_unique(names: Iterable[Named], collector: Collector) -> None:
 
 
 def _check_families(spec: Spec, collector: Collector) -> None:
-    """A name that is a mode and a family means the family, so the mode is one of it."""
-    families = {family.name: family for family in spec.families}
-    for mode in spec.modes:
-        known = all(name in families for name in mode.families)
-        if known and mode.name in families and mode.name not in mode.families:
-            message = f"mode '{mode.name}' has the name of a family that it is not in"
-            related = ((families[mode.name].place, "the family"),)
-            hint = f"write family: {mode.name}, or rename one of them"
-            code = problems.DEFINED_TWICE
-            collector.error(code, message, mode.place, hint=hint, related=related)
+    """A family with the name of a mode is that mode and no other, so that the name means one."""
+    known = {family.name for family in spec.families}
+    modes = {mode.name: mode for mode in spec.modes if known.issuperset(mode.families)}
+    for family in spec.families:
+        mode = modes.get(family.name)
+        if mode is None:
+            continue
+        others = [each for each in spec.modes if each is not mode and family.name in each.families]
+        message = f"'{family.name}' is a mode and a family"
+        if others:
+            message += f" that holds other modes too, such as '{others[0].name}'"
+        elif family.name not in mode.families:
+            message += ", which the mode is not in"
+        else:
+            continue
+        related = (
+            (mode.place, "the mode"),
+            *((each.place, "in the family") for each in others[:1]),
+        )
+        hint = "give one of them another name: in a list of modes it could mean either"
+        code = problems.DEFINED_TWICE
+        collector.error(code, message, family.place, hint=hint, related=related)

@@ -48,7 +48,8 @@ def resolve_runner(
     _check_loads(resolved, expressions.collector)
     _check_slack(resolved, spec, expressions.collector)
     check_exclusive(resolved, expressions.collector)
-    check_flow(resolved, modes, expressions.collector)
+    families = frozenset(family.name for family in spec.families)
+    check_flow(resolved, modes, families, expressions.collector)
     return resolved
 
 

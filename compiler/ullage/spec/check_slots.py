@@ -9,7 +9,7 @@ from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BoolKind, IntKind, Kind
-from ullage.expr.tree import Expr, Over, walk
+from ullage.expr.tree import Expr, Over, free_names, walk
 from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
 from ullage.spec.check_modes import SUMS, ResolvedMode
@@ -71,13 +71,33 @@ def _shape(
 ) -> tuple[Expr, ...]:
     """The extents, checked in each mode up to the first with an error."""
     shape = slot.shape
-    for mode in modes_named(spec.modes, slot.modes):
+    for mode in _loading(slot, modes, spec, known):
         found = replace(expressions.apart(), collector=Collector())
-        shape = _shape_in(slot, modes[mode.name], spec, known, found)
+        shape = _shape_in(slot, mode, spec, known, found)
         expressions.collector.add(*found.collector.diagnostics)
         if found.collector.has_errors:
             break
     return shape
+
+
+def _loading(
+    slot: Slot, modes: Mapping[str, ResolvedMode], spec: Spec, known: Globals
+) -> tuple[ResolvedMode, ...]:
+    """The modes that load the slot; of those that mean the same by its extents, the first."""
+    names = frozenset[str]().union(*map(free_names, slot.shape))
+    names -= {axis.name for axis in spec.axes} | known.kinds.keys()
+    found: dict[frozenset[tuple[str, Kind | None, bool]], ResolvedMode] = {}
+    for mode in modes_named(spec.modes, slot.modes):
+        found.setdefault(_meaning(names, modes[mode.name]), modes[mode.name])
+    return tuple(found.values())
+
+
+def _meaning(names: frozenset[str], mode: ResolvedMode) -> frozenset[tuple[str, Kind | None, bool]]:
+    """What a mode knows of some names that are no parameters."""
+    if not names:
+        return frozenset()
+    known = ((name, mode.live.get(name), name in mode.per_request) for name in names)
+    return frozenset((*known, *((name, None, True) for name in names & mode.broken)))
 
 
 def _shape_in(
@@ -114,8 +134,8 @@ def units_of_elements(
     has a unit of its own, or if modes do not agree; errors are reported where slots are checked.
     """
     units = {
-        _units_in(slot, modes[mode.name], spec, known, expressions)
-        for mode in modes_named(spec.modes, slot.modes)
+        _units_in(slot, mode, spec, known, expressions)
+        for mode in _loading(slot, modes, spec, known)
     }
     return units.pop() if len(units) == 1 else ()
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.expr.errors import ExpressionError
 from ullage.expr.kinds import IntKind, Kind, infer
+from ullage.expr.spell import spell
 from ullage.expr.tree import Aggregate, Expr, Over, free_names, walk
 from ullage.spec import problems
 from ullage.spec.definitions import Globals
-from ullage.spec.model import PipelineEntry, Spec, Transform
+from ullage.spec.model import OPERATIONS, PipelineEntry, Spec, Transform
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
 
 OVER_RANKS: Final[frozenset[Aggregate]] = frozenset(("sum_ranks", "max_ranks"))
@@ -28,15 +30,49 @@ def resolve_transform(
     expressions: Expressions,
 ) -> Transform:
     """The transform with resolved expressions; `entries` are those of all pipelines, resolved."""
-    calls = [entry for entry in entries if entry.transform == transform.name]
     uncalled: Arguments = tuple((name, None) for name in transform.arguments)
-    signatures = dict.fromkeys(_arguments(transform, call, known, expressions) for call in calls)
-    resolved = [
-        _resolved(transform, each, spec, known, expressions.apart())
-        for each in signatures or (uncalled,)
-    ]
+    resolved = _resolved(transform, uncalled, spec, known, expressions.apart())
+    calls: dict[Arguments, list[PipelineEntry]] = {}
+    for entry in entries:
+        if entry.transform == transform.name:
+            signature = _arguments(transform, entry, known, expressions)
+            calls.setdefault(signature, []).append(entry)
+    found: dict[Diagnostic, list[PipelineEntry]] = {}
+    for signature, called in calls.items():
+        quiet = replace(expressions.apart(), collector=Collector())
+        resolved = _resolved(transform, signature, spec, known, quiet)
+        for diagnostic in quiet.collector.diagnostics:
+            found.setdefault(diagnostic, []).extend(called)
+    _report_calls(transform, found, sum(map(len, calls.values())), expressions.collector)
     _check_ranks(transform, spec, expressions)
-    return resolved[0]
+    return resolved
+
+
+def _report_calls(
+    transform: Transform,
+    found: dict[Diagnostic, list[PipelineEntry]],
+    count: int,
+    collector: Collector,
+) -> None:
+    """Show what is wrong for some arguments at their calls; for all of several, once in here."""
+    known = frozenset(collector.diagnostics)
+    for diagnostic, called in found.items():
+        if diagnostic in known:
+            continue
+        if len(called) == count > 1:
+            related = ((called[0].place, "called here"), *diagnostic.related)
+            collector.add(replace(diagnostic, related=related))
+        else:
+            collector.add(*(_at_call(diagnostic, entry, transform) for entry in called))
+
+
+def _at_call(found: Diagnostic, call: PipelineEntry, transform: Transform) -> Diagnostic:
+    """What is wrong with a transform for the arguments of one call, shown at that call."""
+    given = ", ".join(f"{name}={spell(value)}" for name, value in call.arguments)
+    message = f"with {given}, {found.message}" if given else found.message
+    place = call.arguments[0][1].place if len(call.arguments) == 1 else call.place
+    related = ((found.place, f"in transform '{transform.name}'"), *found.related)
+    return replace(found, message=message, place=place, related=related)
 
 
 def _arguments(
@@ -111,13 +147,27 @@ def _assigns(
 
 
 def _check_ranks(transform: Transform, spec: Spec, expressions: Expressions) -> None:
-    """What is taken over all ranks needs their number."""
-    if spec.rank_count is not None:
-        return
+    """What is taken over all ranks needs their number, and an operation that tells it."""
     values = (value for _, value in (*transform.let, *transform.assigns))
     for node in (node for value in values for node in walk(value)):
-        if isinstance(node, Over) and node.aggregate in OVER_RANKS:
+        if not isinstance(node, Over) or node.aggregate not in OVER_RANKS:
+            continue
+        _check_told(node, transform, expressions)
+        if spec.rank_count is None:
             message = f"'{node.aggregate}' needs the number of ranks, which the spec does not say"
             hint = "write ranks: with the number of ranks at the top of a library file"
             code = problems.MISSING_KEY
             expressions.collector.error(code, message, node.place, hint=hint)
+
+
+def _check_told(node: Over, transform: Transform, expressions: Expressions) -> None:
+    """Whether the ranks know after the collective what is taken over them."""
+    collective = transform.collective
+    if collective is None or node.aggregate in OPERATIONS.get(collective.operation, OVER_RANKS):
+        return
+    message = f"after '{collective.operation}' no rank knows '{node.aggregate}'"
+    telling = (name for name, told in OPERATIONS.items() if node.aggregate in told)
+    hint = f"write op: {' or op: '.join(telling)}"
+    related = ((collective.place, "the collective"),)
+    code = problems.CONTRADICTING_KEYS
+    expressions.collector.error(code, message, node.place, hint=hint, related=related)

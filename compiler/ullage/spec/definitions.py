@@ -187,8 +187,9 @@ def check_range(
             kind = found
     least, most = constant(low), constant(high)
     if least is not None and most is not None and least > most:
-        message = f"the range of {scope.what} is empty: {least} is above {most}"
-        expressions.collector.error(problems.EMPTY_RANGE, message, bounds.place)
+        message = f"{scope.what}: {least} is above {most}, so that nothing is in between"
+        hint = f"write [{most}, {least}]"
+        expressions.collector.error(problems.EMPTY_RANGE, message, bounds.place, hint=hint)
     return Range(low, high, bounds.place), kind
 
 

@@ -16,17 +16,46 @@ MOST_CONDITIONS = 12
 """With more different conditions the check is left out: it tries every combination."""
 
 
-def check_flow(runner: Runner, modes: tuple[Mode, ...], collector: Collector) -> None:
+def check_flow(
+    runner: Runner, modes: tuple[Mode, ...], families: frozenset[str], collector: Collector
+) -> None:
     """Every value that a step takes is given by a step before it whenever the step runs.
 
-    Conditions count as independent of each other, whatever they say.
+    Conditions count as independent of each other, whatever they say. What follows from a family
+    that a mode lacks is said at the mode, once; a mode of no known one has its error already.
     """
     given: dict[str, list[Circumstances]] = {}
+    known = tuple(mode for mode in modes if families.issuperset(mode.families))
+    lacking = dict.fromkeys(mode for mode in known if families and not mode.families)
     for step, runs in circumstances(runner.steps, modes):
         for value in step.takes:
-            _check_value(value, step, runs, given.get(value, []), modes, collector)
+            givers = given.get(value, [])
+            for mode in tuple(lacking):
+                if givers and mode.name in runs.modes and not _may_have(mode, givers):
+                    lacking.pop(mode)
+                    known = tuple(each for each in known if each is not mode)
+                    _report_no_family(mode, value, step, families, collector)
+            _check_value(value, step, runs, givers, known, collector)
         if step.gives is not None:
             given.setdefault(step.gives, []).append(runs)
+
+
+def _may_have(mode: Mode, givers: list[Circumstances]) -> bool:
+    return any(mode.name in each.modes for each in givers)
+
+
+def _report_no_family(
+    mode: Mode, value: str, step: Step, families: frozenset[str], collector: Collector
+) -> None:
+    message = (
+        f"mode '{mode.name}' is in no family, and nothing gives '{value}' in it, "
+        f"which step '{step.name}' takes"
+    )
+    names = ", ".join(sorted(families))
+    hint = f"write family: and one of {names}; or name the mode where '{value}' is given"
+    related = ((step.place, f"'{value}' is taken here"),)
+    code = problems.MISSING_KEY
+    collector.error(code, message, mode.place, hint=hint, related=related)
 
 
 def _check_value(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ullage.diagnostics.diagnostic import Collector
+from ullage.diagnostics.diagnostic import Collector, nearest
 from ullage.expr.errors import suggestion
 from ullage.spec import problems
 from ullage.text.fields import check_identifier, report_kind
@@ -27,6 +27,15 @@ NAMED: Final = (
 )
 LISTED: Final = ("constraints", "concurrent")
 SECTIONS: Final = (*SINGLE, *NAMED, *LISTED)
+OWN_KEYS: Final = {
+    "mode": ("axes", "live", "family", "category", "pipeline", "peers"),
+    "runner": (
+        *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
+        *("pipeline", "accepts", "exclusive", "fallback", "warm_up", "slack"),
+    ),
+    "audit": ("source", "let", "formulas"),
+}
+"""The keys, besides `doc` and `when`, of a file about one entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +49,14 @@ class EntityFile:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A spec folder with its library merged; `entities` are in the order of the files."""
+    """A spec folder with its library merged; `entities` are in the order of the files.
+
+    `unnamed`: the kinds of entities of which a file is left out, for it names none.
+    """
 
     library: Mapping
     entities: tuple[EntityFile, ...]
+    unnamed: frozenset[str] = frozenset()
 
     def of_kind(self, kind: str) -> tuple[EntityFile, ...]:
         """The files about one kind of entity."""
@@ -54,15 +67,19 @@ def sort_files(sources: SourceSet, collector: Collector) -> Folder:
     """Merges the library files; what is defined twice or unknown at the top is an error."""
     sections = _Sections(collector)
     entities: dict[tuple[str, str], EntityFile] = {}
+    unnamed: set[str] = set()
     for file in sources.files:
         entity = _entity(file.root, collector)
         if entity is None:
-            sections.add(file.root)
+            if (kind := _unnamed(file.root, collector)) is None:
+                sections.add(file.root)
+            else:
+                unnamed.add(kind)
             continue
         key = (entity.kind, entity.name.text)
         if (earlier := entities.setdefault(key, entity)) is not entity:
             _report_twice(collector, f"{entity.kind} '{key[1]}'", entity.name, earlier.name)
-    return Folder(sections.merged(sources), tuple(entities.values()))
+    return Folder(sections.merged(sources), tuple(entities.values()), frozenset(unnamed))
 
 
 def _entity(root: Mapping, collector: Collector) -> EntityFile | None:
@@ -76,6 +93,27 @@ def _entity(root: Mapping, collector: Collector) -> EntityFile | None:
         report_kind(name, collector, f"'{kind}'", "text")
     # The rest of the file is still read, under a name that nothing can refer to.
     return EntityFile(kind, Scalar("", name.place), root)
+
+
+def _unnamed(root: Mapping, collector: Collector) -> str | None:
+    """The kind of entity that a file is about without naming it; records that, and no more."""
+    keys = [entry.key for entry in root.entries]
+    odd = [key for key in keys if key.text not in SECTIONS]
+    belong = {kind: [key for key in odd if key.text in own] for kind, own in OWN_KEYS.items()}
+    kind = max(belong, key=lambda each: len(belong[each]))
+    found = ", ".join(f"'{key.text}'" for key in belong[kind])
+    misspelt = next((key for key in odd if nearest(key.text, ENTITIES) == kind), None)
+    if not belong[kind]:
+        return None
+    if misspelt is not None:
+        message = f"unknown key '{misspelt.text}' at the top of a spec file"
+        hint = f"did you mean '{kind}'?"
+        collector.error(problems.UNKNOWN_KEY, message, misspelt.place, hint=hint)
+        return kind
+    message = f"no key '{kind}' says which {kind} this file is about, though it has {found}"
+    hint = f"write {kind}: NAME at the top"
+    collector.error(problems.MISSING_KEY, message, belong[kind][0].place, hint=hint)
+    return kind
 
 
 def _report_twice(collector: Collector, what: str, second: Scalar, first: Scalar) -> None:

@@ -88,6 +88,8 @@ def _runners(reading: Reading, folder: Folder) -> tuple[Runner, ...]:
 
 
 def _audits(reading: Reading, folder: Folder, runners: tuple[Runner, ...]) -> tuple[Audit, ...]:
+    if "runner" in folder.unnamed:  # the formulas may be about what is left out
+        return ()
     known = {runner.name: runner for runner in runners}
     return tuple(
         load_audit(reading, file.name, _fields(reading, file), known)

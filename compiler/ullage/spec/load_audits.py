@@ -21,6 +21,9 @@ def load_audit(
 ) -> Audit:
     """The audit that one file declares; a formula without a worker is one for each worker."""
     nodes = fields.items("formulas", required=True)
+    if not nodes and "formulas" in fields:
+        message = f"{fields.what} states no formula"
+        reading.collector.error(problems.WRONG_COUNT, message, fields.place("formulas"))
     audit = Audit(
         name=name.text,
         source=fields.text("source", required=True) or "",

@@ -16,8 +16,9 @@ def load_concurrent(reading: Reading, library: Fields) -> tuple[Concurrent, ...]
 
 def _group(reading: Reading, fields: Fields) -> Concurrent:
     runners = reading.names(fields, "runners", "runner of a worker", required=True)
-    if len(runners) == 1:
-        message = f"'runners' of {fields.what} names one runner, which is never beside itself"
+    if len(runners) < 2 and "runners" in fields:
+        found = "one runner, which is never beside itself" if runners else "no runner"
+        message = f"'runners' of {fields.what} names {found}"
         hint = "name those that may be alive while it is"
         place = fields.place("runners")
         reading.collector.error(problems.WRONG_COUNT, message, place, hint=hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ullage.expr.tree import Expr
-from ullage.spec.model import Collective, Transform
+from ullage.spec.model import OPERATIONS, Collective, Transform
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Scalar
@@ -48,7 +48,7 @@ def _collective(reading: Reading, fields: Fields) -> Collective | None:
     inner = fields.fields("collective", f"the collective of {fields.what}")
     if inner is None:
         return None
-    operation = inner.identifier("op", required=True)
+    operation = inner.choice("op", OPERATIONS, required=True)
     group = inner.identifier("group", required=True)
     inner.finish()
     return Collective(operation or "", group or "", inner.node.place)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import TRUE, Expr
+from ullage.expr.tree import TRUE, Aggregate, Expr
 from ullage.place import Place
 from ullage.spec.references import Reference
 
@@ -100,6 +100,14 @@ class Definition:
     when: Expr
     doc: str
     place: Place
+
+
+OPERATIONS: dict[str, tuple[Aggregate, ...]] = {
+    "all_gather": ("max_ranks", "sum_ranks"),
+    "all_gather_max": ("max_ranks",),
+    "all_gather_sum": ("sum_ranks",),
+}
+"""What ranks do together, and what each of them then knows of all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from ullage.text.nodes import Entry, Node, Scalar, Sequence
 
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 STAND_IN = Integer(0)
+BATCH = "batch"
+"""What every source is a field of."""
 
 _Read = TypeVar("_Read")
 
@@ -120,7 +122,17 @@ class Reading:
 
     def source(self, scalar: Scalar) -> SourceRef | None:
         """The batch field that a text names, or None after an error."""
-        return self._parsed(lambda: parse_dotted(scalar.text, scalar.at))
+        source = self._parsed(lambda: parse_dotted(scalar.text, scalar.at))
+        if source is None or (source.path[0] == BATCH and len(source.path) > 1):
+            return source
+        if len(source.path) == 1:
+            message = f"'{source}' is no field of the batch"
+            hint = f"write {BATCH}.{scalar.text.strip()}" if source.path[0] != BATCH else None
+        else:
+            message = f"'{source}' is no field of the batch: it starts with '{source.path[0]}'"
+            hint = f"write {BATCH}{str(source).removeprefix(source.path[0])}"
+        self.collector.error(problems.UNKNOWN_REFERENCE, message, scalar.place, hint=hint)
+        return None
 
     def source_field(self, fields: Fields, key: str, *, required: bool = False) -> SourceRef | None:
         """The batch field in `key`; a dimension of one is refused, since it is a number."""

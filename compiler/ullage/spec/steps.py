@@ -19,7 +19,7 @@ def flattened(steps: tuple[Step, ...]) -> Iterator[Step]:
 def modes_named(modes: tuple[Mode, ...], names: tuple[str, ...]) -> tuple[Mode, ...]:
     """The modes that a list of modes and families means; an empty list means all.
 
-    A name that is a mode and a family means the family.
+    A family with the name of a mode has no other modes.
     """
     if not names:
         return modes

@@ -48,10 +48,17 @@ class _UnreadableError(Exception):
     """The rest of the file cannot be read; the reason has been recorded."""
 
 
-class Composer:
-    """Builds the tree of one file. Use once."""
+SPEC_RULE: Final = "a spec file is a mapping of keys to values"
 
-    def __init__(self, source: Source, collector: Collector) -> None:
+
+class Composer:
+    """Builds the tree of one file. Use once.
+
+    `rule`: what the file is, for the error about one that is something else.
+    """
+
+    def __init__(self, source: Source, collector: Collector, rule: str = SPEC_RULE) -> None:
+        self._rule = rule
         self._source = source
         self._outer = collector
         self._collector = Collector()
@@ -214,7 +221,7 @@ class Composer:
         root = self._roots[0] if self._roots else Scalar("", self._source.place(0))
         if isinstance(root, Mapping):
             return root
-        message = f"a spec file is a mapping of keys to values, found {kind_of(root)}"
+        message = f"{self._rule}, found {kind_of(root)}"
         self._error_at("U112", message, root.place)
         return None
 

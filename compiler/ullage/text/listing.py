@@ -17,32 +17,55 @@ MAX_FILES: Final = 2000
 _PATH: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
-def stable_name(folder: Path, here: Path) -> str:
-    """How messages and generated code call `folder`, seen from the working folder `here`.
+_PROJECT_MARKERS: Final = ("pyproject.toml", ".git")
 
-    A relative path stays as it is; otherwise the path below `here`, or just the folder's name.
+
+def stable_name(folder: Path) -> str:
+    """How generated code calls `folder`, wherever and however it is compiled from.
+
+    The path below the nearest folder around it that holds a pyproject.toml or .git, or else just
+    the folder's own name.
     """
-    given = os.path.normpath(folder).replace(os.sep, "/")
-    if not os.path.isabs(folder) and given != "." and not given.startswith(".."):
-        return given
-    real, base = Path(os.path.realpath(folder)), Path(os.path.realpath(here))
-    if real != base and real.is_relative_to(base):
-        return real.relative_to(base).as_posix()
+    real = Path(os.path.realpath(folder))
+    for parent in real.parents:
+        if any(os.path.lexists(parent / marker) for marker in _PROJECT_MARKERS):
+            return real.relative_to(parent).as_posix()
     return real.name or "specs"
 
 
-class Listing:
-    """What lies below a folder; everything that must not lie there is recorded as an error."""
+def shown_name(folder: Path, here: Path) -> str:
+    """How messages call `folder`, so that it can be opened from the working folder `here`.
 
-    def __init__(self, root: Path, collector: Collector) -> None:
+    A relative path stays as it is; an absolute one is shortened if it lies below `here`.
+    """
+    given = os.path.normpath(folder)
+    if os.path.isabs(given):
+        real, base = Path(os.path.realpath(folder)), Path(os.path.realpath(here))
+        if real.is_relative_to(base):
+            given = str(real.relative_to(base))
+    return given.replace(os.sep, "/")
+
+
+def name_below(folder: str, path: str) -> str:
+    """The name of a posix path below a folder that goes by the name `folder`."""
+    return path if folder == "." else f"{folder.rstrip('/')}/{path}"
+
+
+class Listing:
+    """What lies below a folder; everything that must not lie there is recorded as an error.
+
+    `name` is what places call the folder, `shown_name` if it is None.
+    """
+
+    def __init__(self, root: Path, collector: Collector, name: str | None = None) -> None:
         self.root = root
         self._real = os.path.realpath(root)
-        self.prefix = stable_name(root, Path.cwd())
+        self.prefix = shown_name(root, Path.cwd()) if name is None else name
         self._collector = collector
 
     def name(self, path: str) -> str:
-        """The stable name of a posix path below the folder."""
-        return f"{self.prefix}/{path}"
+        """What places call a posix path below the folder."""
+        return name_below(self.prefix, path)
 
     def place(self) -> Place:
         """The folder itself, for errors that no file has."""

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.text import nodes
-from ullage.text.listing import stable_name
+from ullage.text.listing import shown_name, stable_name
 from ullage.text.texts import collect_texts
 from ullage.text.yaml_source import compose
 
-__all__ = ["SourceFile", "SourceSet", "load_sources", "stable_name"]
+__all__ = ["SourceFile", "SourceSet", "load_sources", "shown_name", "stable_name"]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file; `name` is stable across machines, such as `specs/sglang/engine.yaml`."""
+    """One file; `name` is what places call it, such as `specs/sglang/engine.yaml`."""
 
     name: str
     text: str
@@ -40,10 +40,14 @@ class SourceSet:
         return {file.name: file.text for file in self.files}
 
 
-def load_sources(folder: Path | str) -> SourceSet:
-    """Read every `*.yaml` below `folder`. Raises DiagnosticError with the errors of all files."""
+def load_sources(folder: Path | str, name: str | None = None) -> SourceSet:
+    """Read every `*.yaml` below `folder`. Raises DiagnosticError with the errors of all files.
+
+    `name` is what places call the folder: `stable_name` for generated code, and otherwise
+    `shown_name`, which is what they call it if it is None.
+    """
     collector = Collector()
-    read = collect_texts(folder, collector)
+    read = collect_texts(folder, collector, name)
     loaded = [(file, compose(file.text, file.name, collector)) for file in read.files]
     collector.raise_if_errors()
     files = [SourceFile(file.name, file.text, root) for file, root in loaded if root is not None]

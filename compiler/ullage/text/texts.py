@@ -14,7 +14,7 @@ from ullage.text.listing import Listing
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """One decoded file; `path` is below the folder, `name` is stable across machines."""
+    """One decoded file; `path` is below the folder, `name` is what places call it."""
 
     path: str
     name: str
@@ -23,7 +23,7 @@ class TextFile:
 
 @dataclass(frozen=True, slots=True)
 class TextSet:
-    """The decoded files of a specs folder; `prefix` is what messages call the folder."""
+    """The decoded files of a specs folder; `prefix` is what places call the folder."""
 
     prefix: str
     files: tuple[TextFile, ...]
@@ -39,21 +39,21 @@ class TextSet:
         return {file.name: file.text for file in self.files}
 
 
-def read_texts(folder: Path | str) -> TextSet:
+def read_texts(folder: Path | str, name: str | None = None) -> TextSet:
     """Every `*.yaml` below `folder` as text; whether it is YAML is not looked at.
 
-    The digest is the one that `load_sources` gives the same folder. Raises DiagnosticError with
-    the errors of all files.
+    The digest is the one that `load_sources` gives the same folder, and `name` means the same.
+    Raises DiagnosticError with the errors of all files.
     """
     collector = Collector()
-    texts = collect_texts(folder, collector)
+    texts = collect_texts(folder, collector, name)
     collector.raise_if_errors()
     return texts
 
 
-def collect_texts(folder: Path | str, collector: Collector) -> TextSet:
+def collect_texts(folder: Path | str, collector: Collector, name: str | None = None) -> TextSet:
     """The files that can be read; the collector has the errors of the others."""
-    listing = Listing(Path(folder), collector)
+    listing = Listing(Path(folder), collector, name)
     paths = sorted(listing.spec_paths())
     if not paths and not collector.has_errors:
         collector.error("U905", "the folder holds no *.yaml file", listing.place())

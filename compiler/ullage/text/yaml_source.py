@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ullage.diagnostics.diagnostic import Collector, DiagnosticError
-from ullage.text.compose import Composer
+from ullage.text.compose import SPEC_RULE, Composer
 from ullage.text.decoding import MAX_BYTES, decode, read_bytes
 from ullage.text.nodes import Entry, Mapping, Node, Scalar, Sequence, kind_of
 from ullage.text.positions import Source
@@ -49,6 +49,9 @@ def read_file(path: Path, name: str) -> Mapping:
     return parse_bytes(data or b"", name)
 
 
-def compose(text: str, name: str, collector: Collector) -> Mapping | None:
-    """The tree of a decoded text, or None after recording at least one error."""
-    return Composer(Source(name, text), collector).compose()
+def compose(text: str, name: str, collector: Collector, rule: str = SPEC_RULE) -> Mapping | None:
+    """The tree of a decoded text, or None after recording at least one error.
+
+    `rule`: what such a text is, for the error about one that is something else.
+    """
+    return Composer(Source(name, text), collector, rule).compose()

@@ -25,14 +25,19 @@ from ullage.expr.tree import (
     Name,
     conjunction,
     disjunction,
+    free_names,
     negation,
 )
 from ullage.place import Place
 from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver, at_most
 from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Slot
 from ullage.spec.steps import flattened
+from ullage.wellformed.fields import check_fields
 from ullage.wellformed.occurrence import check_occurrence
+from ullage.wellformed.ranges import check_ranges
+from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
 
@@ -51,7 +56,12 @@ def check_problem(
     if not collector.has_errors:  # an extent without a value says nothing about its sign
         check_uses((use for use in uses if use.need in signs), resolved, solver, collector)
         check_takers(resolved, solver, collector)
+        check_ranges(resolved, solver, collector)
+    if not collector.has_errors:  # an empty range may be all that keeps a mode from occurring
         check_occurrence(problem, solver, collector)
+        check_rank_count(resolved, solver, collector)
+        check_rounds(resolved, solver, collector)
+        check_fields(resolved.spec, collector)
 
 
 def check_uses(
@@ -195,11 +205,17 @@ def _uses_of_live(walker: Walker, mode: ModeProblem) -> Iterator[Use]:
 def _uses_of_slots(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> Iterator[Use]:
     """The expressions of slots, readers and steps, as each worker with a runner sees them."""
     walker = Walker(solver)
+    axes = {axis.name for axis in resolved.spec.axes}
     for runner in problem.runners:
         rewrite = for_worker(resolved, runner.worker)
         for expression, condition in _conditioned(resolved, runner.runner):
             reached = Reached((runner.guard, rewrite(condition)))
             yield from walker.uses(rewrite(expression), reached)
+        fixed = _fixed(resolved, runner.runner)  # the sign of an axis is that of its mode's extent
+        for slot, extent in ((s, e) for s, e in fixed if not free_names(e) & axes):
+            reached = Reached((runner.guard, rewrite(slot.when)))
+            least = Comparison("<=", Integer(0), rewrite(extent))
+            yield Use("extent", least, reached, Name(slot.name), extent.place)
 
 
 def _uses_of_groups(resolved: ResolvedSpec, solver: Solver) -> Iterator[Use]:
@@ -211,6 +227,16 @@ def _uses_of_groups(resolved: ResolvedSpec, solver: Solver) -> Iterator[Use]:
             yield from walker.uses(rewrite(group.when), Reached())
 
 
+def _fixed(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Slot, Expr]]:
+    """The extents of slots that are axes, or follow from parameters alone."""
+    runner = next(each for each in resolved.spec.runners if each.name == runner_name)
+    for slot in resolved.spec.slots:
+        if slot.name in runner.slots:
+            yield from (
+                (slot, each) for each in slot.shape if not needs_own_capacity(resolved, each)
+            )
+
+
 def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Expr, Expr]]:
     """Each expression with the `when` of what it belongs to."""
     runner = next(each for each in resolved.spec.runners if each.name == runner_name)
@@ -219,8 +245,8 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
             ends = (slot.values.low, slot.values.high) if slot.values else ()
             computed = (slot.compute,) if slot.compute is not None else ()
             yield slot.when, TRUE
-            fixed = [each for each in slot.shape if not needs_own_capacity(resolved, each)]
-            yield from ((each, slot.when) for each in (*fixed, *ends, *computed))
+            yield from ((each, slot.when) for each in (*ends, *computed))
+    yield from ((extent, slot.when) for slot, extent in _fixed(resolved, runner_name))
     for step in flattened(runner.steps):
         yield step.when, TRUE
         yield from ((within.when, step.when) for within in step.within)

@@ -80,7 +80,7 @@ def collective(assigned: str, let: str = "", when: str = "") -> str:
     """A transform `sync` over all ranks."""
     head = f"when: {when}, " if when else ""
     local = f'let: {{padded: "{let}"}}, ' if let else ""
-    return f"sync: {{{head}collective: {{op: gather, group: dp}}, {local}{assigned}}}"
+    return f"sync: {{{head}collective: {{op: all_gather, group: dp}}, {local}{assigned}}}"
 
 
 ALIGN = "align: {requests: 'align_up(requests, step)', tokens: 'align_up(tokens, step)'}"
@@ -143,7 +143,7 @@ EXACT: dict[str, Files] = {
     "beside the sum of others": beside((collective("tokens: sum_ranks(tokens)"),)),
     "beside, arguments of each mode": beside(
         (
-            "sync: {arguments: [by], collective: {op: gather, group: dp}, "
+            "sync: {arguments: [by], collective: {op: all_gather, group: dp}, "
             "tokens: max_ranks(tokens * by), requests: max_ranks(requests) * by}",
         ),
         mode_text(live=DECODE, requests="requests", tokens="requests", pipeline=["sync(by=step)"]),
@@ -151,7 +151,7 @@ EXACT: dict[str, Files] = {
     ),
     "beside, and back": beside(
         (
-            "sync: {arguments: [by], collective: {op: gather, group: dp}, "
+            "sync: {arguments: [by], collective: {op: all_gather, group: dp}, "
             "let: {padded: max_ranks(tokens * by)}, tokens: padded // by, "
             "requests: max_ranks(padded // by)}",
         ),

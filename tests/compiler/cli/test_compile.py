@@ -106,6 +106,42 @@ def test_drift_as_json_and_as_an_annotation(tank: Path, ullage: Run) -> None:
     assert "\n::error file=out/tank,line=1,col=1,title=U901::" in ran.out
 
 
+def test_output_does_not_depend_on_where_and_how_it_is_compiled(
+    tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tank.parent / ".git").mkdir()
+    specs = tank.rename("specs").resolve()
+    ullage("compile", "specs", "--out", "out", "--no-cache")
+    files, out = written(), Path("out").resolve()
+    assert b"specs/engine.yaml:" in files["config.py"]
+    elsewhere = specs.parent / "else" / "where"
+    elsewhere.mkdir(parents=True)
+    for here in (specs, specs.parent, specs.parent.parent, elsewhere):
+        monkeypatch.chdir(here)
+        for folder in (str(specs), os.path.relpath(specs)):
+            ran = ullage("compile", folder, "--out", str(out), "--check", "--no-cache")
+            assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("flags", [[], ["--no-cache"]])
+def test_errors_name_files_that_open_from_the_working_folder(
+    flags: list[str], ullage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = write_tank(Path(), {"modes/decode.yaml": ("family: decode", "famly: decode")})
+    absolute = broken.resolve()
+    below = absolute / "modes"
+    monkeypatch.chdir(below)
+    for folder, file in (
+        ("..", "../modes/decode.yaml"),
+        (str(absolute), str(below / "decode.yaml")),
+    ):
+        ran = ullage("compile", folder, "--out", "out", *flags)
+        assert ran.code == 1
+        assert ran.err.startswith(f"{file}:")
+        assert "famly: decode" in ran.err
+        assert ran.err == ullage("check", folder).err
+
+
 def test_a_folder_with_foreign_files_is_left_alone(tank: Path, ullage: Run) -> None:
     PACKAGE.mkdir(parents=True)
     (PACKAGE / "notes.txt").write_text("mine")

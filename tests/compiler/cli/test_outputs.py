@@ -13,10 +13,13 @@ import pytest
 from support.command_line import Run
 from support.tank import write_tank
 from ullage import __version__, analysis
+from ullage.commands.settings import read_settings
 from ullage.diagnostics.catalogue import all_codes
 from ullage.prove.certificate import Certificate
 
 Golden = Callable[[str, str], None]
+
+SGLANG = Path(__file__).parents[3] / "specs" / "sglang"
 
 CONFIGURATION = """\
 max_requests: 30
@@ -41,6 +44,7 @@ def configured(tank: Path) -> Path:
         ("explain_slot", ["explain", "tank", "eager_target.positions"]),
         ("explain_scalar", ["explain", "tank", "eager_draft.real_tokens"]),
         ("audit", ["audit", "tank"]),
+        ("audit_verbose", ["audit", "tank", "--verbose"]),
         ("error", ["error", "u503"]),
     ],
 )
@@ -134,6 +138,54 @@ def test_slack_is_shown_with_its_reason(ullage: Run) -> None:
 def test_a_verdict_that_is_not_expected_fails(ullage: Run, golden: Golden) -> None:
     write_tank(Path(), {"audits/stated.yaml": ("expect: overflows", "expect: proved")})
     golden("cli/audit_differs.txt", ullage("audit", "tank").shown)
+
+
+def test_only_the_named_audits_are_decided(tank: Path, ullage: Run) -> None:
+    stated = (tank / "audits" / "stated.yaml").read_text()
+    other = stated.replace("audit: stated", "audit: other").replace("overflows", "proved")
+    (tank / "audits" / "other.yaml").write_text(other)
+    assert ullage("audit", "tank").code == 1
+    ran = ullage("audit", "tank", "--only", "stated")
+    assert (ran.code, ran.err) == (0, "")
+    assert "other" not in ran.out
+    both = json.loads(ullage("audit", "tank", "--only", "stated", "--only", "other", "--json").out)
+    assert {each["audit"] for each in both["formulas"]} == {"other", "stated"}
+    ran = ullage("audit", "tank", "--only", "statd")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "ullage: there is no audit 'statd'; did you mean 'stated'?\n"
+
+
+def test_what_a_capacity_assumes_is_listed_with_it(ullage: Run) -> None:
+    seen = 'tokens: {range: [1, max_tokens], seen_in: "batch.input_ids[0]"}'
+    spare = f"{seen}\n  spare: {{range: [0, max_tokens], seen_in: assumed}}"
+    write_tank(Path(), {"modes/extend.yaml": (seen, spare)})
+    shown = ullage("check", "tank").out
+    assumed = "    assumes the range of extend.spare, which load cannot see\n"
+    assert shown.count(assumed) == 2
+    assert shown.count("    assumes nothing\n") == 2
+    assert "\nassumed: extend.spare\nunproven: none\n" in shown
+    capacities = json.loads(ullage("check", "tank", "--json").out)["capacities"]
+    assert [each["assumed"] for each in capacities] == [["extend.spare"]] * 2 + [[]] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "defaults"),
+    [
+        ("max_total_tokens: 90000", set()),
+        ("max-total-tokens: {draft: 90000, target: null}", {"max_total_tokens_target"}),
+        ("--max-total-tokens-target: 90000", {"max_total_tokens_draft"}),
+        ("page_size: 1", {"max_total_tokens_target", "max_total_tokens_draft"}),
+    ],
+)
+def test_a_worker_without_a_value_of_its_own_has_the_default(
+    given: str, defaults: set[str]
+) -> None:
+    path = Path("settings.yaml")
+    path.write_text(f"{given}\nspeculative_algorithm: eagle\n")
+    found = set(read_settings(SGLANG, path).defaults())
+    assert {name for name in found if "total" in name} == defaults
+    assert "speculative_algorithm" not in found
+    assert "speculative_num_steps" in found
 
 
 def test_without_a_stated_formula_there_is_nothing_to_audit(tank: Path, ullage: Run) -> None:

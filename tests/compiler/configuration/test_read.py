@@ -76,9 +76,25 @@ def test_a_file_that_is_not_yaml_is_an_error_with_its_place() -> None:
     assert found.startswith("engine.conf:")
 
 
-def test_an_empty_file_gives_nothing_to_complete() -> None:
-    assert refused("") != []
+@pytest.mark.parametrize("text", ["", "# all as it is\n", "[]", "tp_size"])
+def test_an_empty_file_is_told_how_to_leave_out_everything(text: str) -> None:
+    (found,) = refused(text)
+    assert "error[U112]: a configuration is a mapping of parameters to values, {} if" in found
+    assert "spec file" not in found
     assert read("{}").given == {}
+
+
+def test_json_that_is_cut_short_is_told_as_json() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse_configuration('{\n  "tp_size": 8,\n  "widths": [2', "engine.json")
+    (found,) = caught.value.diagnostics
+    assert str(found).startswith("engine.json:3:15: error[U104]: this is not JSON: ")
+
+
+def test_what_a_worker_has_no_value_for_is_left_out() -> None:
+    pool = read("pool: {target: 9, draft: null}").given["pool"].value
+    assert isinstance(pool, dict)
+    assert list(pool) == ["target"]
 
 
 def test_a_file_is_called_by_its_name(tmp_path: Path) -> None:

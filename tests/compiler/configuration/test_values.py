@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.diagnostics.render import render_text
 from ullage.expr.evaluate import evaluate
 from ullage.spec.check import ResolvedSpec
-from ullage.text.sources import stable_name
+from ullage.text.sources import shown_name
 
 ENGINE = "engine.yaml"
 
@@ -38,7 +39,7 @@ def problems_in(folder: Path, spec: ResolvedSpec, values: Mapping[str, Plain] | 
             complete(spec, values)
     except DiagnosticError as error:
         shown = render_text(error.diagnostics, error.sources)
-        return shown.replace(f"{stable_name(folder / 'mini', Path.cwd())}/", "mini/")
+        return shown.replace(f"{shown_name(folder / 'mini', Path.cwd())}/", "mini/")
     return ""
 
 
@@ -90,6 +91,26 @@ def test_each_worker_may_have_a_value_of_its_own(
 ) -> None:
     values = complete(mini, {"algorithm": "chain", **own})
     assert (values["pool_tokens_target"], values["pool_tokens_draft"]) == (99, 55)
+
+
+def test_a_worker_has_one_value(tmp_path: Path, mini: ResolvedSpec) -> None:
+    twice = "pool_tokens: {target: 99}\npool_tokens_target: 55\n"
+    shown = problems_in(tmp_path, mini, twice)
+    assert "2:1: error[U701]: 'pool_tokens_target' is given twice\n" in shown
+    assert "1:15: first here\n" in shown
+
+
+def test_a_name_unlike_all_others_is_told_where_those_are_listed(
+    tmp_path: Path, mini: ResolvedSpec
+) -> None:
+    shown = problems_in(tmp_path, mini, "model_path: here\n")
+    assert re.search(r"hint: all names: 'parameters' in .*mini/engine\.yaml:\d+\n", shown)
+
+
+def test_an_enum_written_in_capitals_gets_the_value_as_a_hint(
+    tmp_path: Path, mini: ResolvedSpec
+) -> None:
+    assert "did you mean 'tree'?" in problems_in(tmp_path, mini, "algorithm: TREE\n")
 
 
 def test_names_may_be_spelled_as_on_the_command_line(mini: ResolvedSpec) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.generated import generated, package
+from ullage_runtime import checks
 from ullage_runtime.errors import BatchError, ConfigurationError
 from ullage_runtime.ranks import RecordedRanks, Refusal, SingleRank
 
@@ -89,7 +90,7 @@ def test_a_runner_gets_what_it_accepts(rows: int, name: str, padded: int) -> Non
     live = decode(sluice(), rows)
     runner, offered = every.select(live)
     assert runner is (every.decode_graph if name == "graph" else every.eager)
-    assert offered == (rows, rows)
+    assert offered.rows == (rows, rows)
     batch = runner.load(live, pad=offered)
     assert (batch.live_requests, batch.requests, batch.tokens) == (rows, padded, padded)
     assert batch.seq_lens.tolist() == [*live.seq_lens.tolist(), *[1] * (padded - rows)]
@@ -141,7 +142,7 @@ def test_all_ranks_choose_by_what_they_agree_on(mode: str, most: int, name: str)
         live = sluice().LiveBatch(mode=sluice().Mode.IDLE, size=0, input_ids=None, seq_lens=None)
     runner, offered = every.select(live)
     assert runner is getattr(every, name)
-    assert offered == (most, most)
+    assert offered.rows == (most, most)
 
 
 @pytest.mark.parametrize("rows", [3, 17])
@@ -179,7 +180,7 @@ def test_a_source_that_every_runner_loads_is_refused_before_ranks_agree() -> Non
     with pytest.raises(BatchError, match="U713"):
         every.select(replace(decode(sluice(), 3), seq_lens=None))
     assert ranks.entered == [("sync_rows", Refusal("U713"))]
-    assert every.select(decode(sluice(), 3))[1] == (3, 3)
+    assert every.select(decode(sluice(), 3))[1].rows == (3, 3)
 
 
 def test_values_of_sources_are_refused_before_ranks_agree_in_debug_mode() -> None:
@@ -204,9 +205,62 @@ def test_a_source_that_lies_in_the_buffers_of_the_runner_is_left_to_it() -> None
 
 def test_nothing_is_asked_of_sources_where_nobody_waits() -> None:
     every = runners(sluice())
-    runner, offered = every.select(replace(decode(sluice(), 3), seq_lens=None))
+    live = replace(decode(sluice(), 3), seq_lens=None)
+    runner, offered = every.select(live)
+    assert not offered.checked
     with pytest.raises(BatchError, match="U713"):
-        runner.load(replace(decode(sluice(), 3), seq_lens=None), pad=offered)
+        runner.load(live, pad=offered)
+
+
+@pytest.mark.parametrize("rows", [3, 17])
+def test_sources_are_looked_at_once_for_each_batch(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, bool]] = []
+    check = checks.check_source
+
+    def noted(mode: str, slot: str, source: object, **given: Any) -> None:
+        asked.append((slot, given.get("known", False)))
+        check(mode, slot, source, **given)
+
+    for module in ("selection", "eager_target", "decode_graph_target"):
+        monkeypatch.setattr(sluice(module), "check_source", noted)
+    every = runners(sluice(), Ranks(2, rows), dp_size=2)
+    live = decode(sluice(), rows)
+    runner, offered = every.select(live)
+    assert asked
+    assert offered.checked
+    runner.load(live, pad=offered)
+    in_full = [slot for slot, known in asked if not known]
+    assert sorted(in_full) == sorted(set(in_full)) == sorted(slot for slot, known in asked if known)
+
+
+def test_what_is_in_the_runners_own_buffers_is_refused_after_the_choice() -> None:
+    every = runners(sluice(), Ranks(2, 3), dp_size=2)
+    shifted = every.decode_graph.registry.seq_lens[1:4].fill_(7)
+    live = replace(decode(sluice(), 3), seq_lens=shifted)
+    runner, offered = every.select(live)
+    with pytest.raises(BatchError, match="U718"):
+        runner.load(live, pad=offered)
+
+
+def test_an_offer_is_for_its_own_batch_only() -> None:
+    every = runners(sluice(), Ranks(2, 3), dp_size=2)
+    runner, offered = every.select(decode(sluice(), 3))
+    before = runner.registry.input_ids.clone()
+    for other in (decode(sluice(), 3), replace(decode(sluice(), 3), seq_lens=None)):
+        with pytest.raises(BatchError, match="pad holds rows that were offered for another"):
+            runner.load(other, pad=offered)
+    assert torch.equal(runner.registry.input_ids, before)
+
+
+@pytest.mark.parametrize("mode", ["decode", 0, None, ("decode",)])
+def test_what_is_no_mode_has_no_runner(mode: object) -> None:
+    live = replace(decode(sluice(), 3), mode=mode)
+    every = runners(sluice())
+    for refuse in (every.select, every.eager.load, every.decode_graph.load):
+        with pytest.raises(BatchError, match="takes a member of Mode"):
+            refuse(live)
 
 
 def test_a_batch_that_is_not_legal_has_no_runner() -> None:
@@ -225,7 +279,7 @@ def test_every_legal_batch_is_loaded_by_the_runner_that_takes_it(data: st.DataOb
     others = data.draw(st.integers(0, config.max_requests)) if config.dp_size > 1 else 0
     ranks = Ranks(config.dp_size, others)
     every = sluice().TargetRunners(config, ranks, device="cpu", debug=True)
-    mode = data.draw(st.sampled_from(sorted(every.modes)))
+    mode = data.draw(st.sampled_from(every.modes))
     serving = next(r for r in (every.eager, every.decode_graph) if r and mode in r.modes)
     batches = (
         strategies.eager_target_batches
@@ -237,9 +291,9 @@ def test_every_legal_batch_is_loaded_by_the_runner_that_takes_it(data: st.DataOb
     batch = runner.load(live, pad=offered)
     captured = config.captured
     if runner is every.decode_graph:
-        assert batch.requests == min(each for each in captured if each >= offered.requests)
+        assert batch.requests == min(each for each in captured if each >= offered.rows.requests)
     elif mode != sluice().Mode.EXTEND and captured is not None:
-        assert offered.requests > max(captured)
+        assert offered.rows.requests > max(captured)
 
 
 def test_a_configuration_without_any_bucket_is_refused() -> None:

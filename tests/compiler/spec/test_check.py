@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.specs import Files, edited, golden_name, problems_of, with_file
+from support.specs import MINI, Files, edited, golden_name, problems_of, with_file
 
 ENGINE = "engine.yaml"
 TRANSFORMS = "transforms.yaml"
@@ -54,8 +54,11 @@ RULES: dict[str, Files] = {
         EAGER, ("  timer: device time", "  plan: device time"), ("context: timer", "context: plan")
     ),
     "a warm-up is a step of its own": edited(EAGER, ("step: autotune", "step: forward")),
-    "a mode with a family's name is in the family": edited(
+    "a mode with a family's name is in that family": edited(
         DECODE, ("family: decode", "family: idle")
+    ),
+    "a family with the name of a mode has no other modes": with_file(
+        "modes/z.yaml", MINI[DECODE].replace("mode: decode", "mode: drafting")
     ),
     "definitions in a cycle are shown in the order of use": edited(
         ENGINE,

@@ -40,7 +40,10 @@ RULES: dict[str, Files] = {
         (CONDITION, "length <= 8"),
         files=edited(
             DECODE,
-            ("seen_in: batch.size}", "seen_in: batch.size}\n  length: {range: [1, 9], seen_in: a}"),
+            (
+                "seen_in: batch.size}",
+                "seen_in: batch.size}\n  length: {range: [1, 9], seen_in: batch.a}",
+            ),
             files=SLUICE,
         ),
     ),

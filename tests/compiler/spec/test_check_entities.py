@@ -82,6 +82,35 @@ RULES_OF_BATCHES: dict[str, Files] = {
     "a transform is checked with the units of its arguments": edited(
         DECODE, ("per_request=step", "per_request=max_requests")
     ),
+    "an argument is wrong where it is given, not where it is used": edited(
+        DECODE, ("per_request=step", "per_request=2")
+    ),
+    "a transform that is wrong for all calls is wrong itself": edited(
+        TRANSFORMS, ("requests: padded //", "requests: padded *")
+    ),
+    "a collective tells what is taken over ranks": edited(
+        TRANSFORMS, ("all_gather_max", "all_gather_sum")
+    ),
+    "an axis is made of what load sees": edited(
+        DECODE, ("tokens: requests * step", "tokens: sum_requests(length)")
+    ),
+    "rows are not counted by what is assumed": edited(
+        DECODE, ("seen_in: batch.size", "seen_in: assumed")
+    ),
+    "a computed slot has a shape that load sees": edited(
+        SLOTS,
+        ("token_count: {shape: [1],", "token_count: {shape: [sum_requests(length)],"),
+        ("compute: live_tokens,", "compute: live_tokens, modes: [decode],"),
+    ),
+    "a number that load sees is no tensor that a slot copies": edited(
+        DECODE, ("seen_in: batch.size", "seen_in: batch.input_ids")
+    ),
+    "the ends of a constant range stand in order": edited(
+        DECODE, ("range: [1, max_requests]", "range: [5, 3]")
+    ),
+    "the ends of constant values stand in order": edited(
+        SLOTS, ("values: [0, 2^31 - 1]}\n  lengths", "values: [5, 3]}\n  lengths")
+    ),
     "a maximum over ranks needs a collective": edited(
         TRANSFORMS, ("    collective: {op: all_gather_max, group: dp}\n", "")
     ),
@@ -202,7 +231,26 @@ RULES_OF_RUNNERS: dict[str, Files] = {
     ),
 }
 
-RULES = RULES_OF_BATCHES | RULES_OF_RUNNERS
+IN_FAMILIES = {
+    path: text.replace("family: decode", "family: steady").replace("  decode: a", "  steady: a")
+    for path, text in edited(
+        EAGER, ("{step: forward, gives", "{step: forward, modes: [steady, idle], gives")
+    ).items()
+}
+RULES_OF_FAMILIES: dict[str, Files] = {
+    "a mode without a family lacks what only families are given": edited(
+        DECODE, ("family: steady\n", ""), files=IN_FAMILIES
+    ),
+    "what follows from a misspelt family is not told": edited(
+        DECODE, ("family: steady", "family: stady"), files=IN_FAMILIES
+    ),
+}
+
+RULES = RULES_OF_BATCHES | RULES_OF_RUNNERS | RULES_OF_FAMILIES
+
+
+def test_the_families_of_these_rules_are_right_before_they_are_broken(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, IN_FAMILIES) == ""
 
 
 @pytest.mark.parametrize("rule", RULES)

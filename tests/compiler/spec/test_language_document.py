@@ -54,7 +54,7 @@ definitions:
     {value: "[b for b in capture_requests if b <= max_running_requests]", when: cuda_graph}
   prefill_limit: min(chunked_prefill_size, max_total_tokens)
 families:
-  extend: a number of tokens that differs between requests
+  extending: a number of tokens that differs between requests
 transforms:
   bucket:
     let: {rows: "next_in(requests, captured)"}
@@ -77,7 +77,7 @@ carried:
 ROUND = """\
 mode: {name}
 when: worker == target{when}
-family: decode
+family: decoding
 live:
   requests: {{range: [1, max_running_requests], seen_in: batch.batch_size}}
 axes: {{requests: requests, tokens: requests * {width}}}

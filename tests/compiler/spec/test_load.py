@@ -27,6 +27,20 @@ RULES: dict[str, Files] = {
     "a mode stands in one file only": with_file("modes/z.yaml", MINI[DECODE]),
     "the name of a mode is one text": edited(DECODE, ("mode: decode", "mode: [decode]")),
     "the name of a mode is an identifier": edited(DECODE, ("mode: decode", "mode: De-code")),
+    "a file about a mode names it": edited(DECODE, ("mode: decode\n", "")),
+    "a file with a misspelt mode is not taken for a library": edited(
+        DECODE, ("mode: decode", "mdoe: decode")
+    ),
+    "a file about a runner names it, and nobody else misses it": edited(
+        EAGER, ("runner: eager\n", "")
+    ),
+    "a file about an audit names it": edited(STATED, ("audit: stated\n", "")),
+    "an audit states something": with_file("z.yaml", "audit: none\nsource: x\nformulas: []\n"),
+    "a concurrent group names runners": with_file("z.yaml", "concurrent: [{runners: []}]\n"),
+    "a source is a field of the batch": edited(DECODE, ("batch.size", "other.size")),
+    "a source begins with the batch": edited(DECODE, ("batch.size", "bsz")),
+    "a source is a part of the batch": edited(DECODE, ("batch.size", "batch")),
+    "an operation is one of the known ones": edited(TRANSFORMS, ("op: all_gather_max", "op: most")),
     "a misspelt key gets the nearest known one": edited(DECODE, ("pipeline:", "pipelin:")),
     "a range has two ends": edited(ENGINE, ("range: [1, 512]", "range: [512]")),
     "a range is a list": edited(ENGINE, ("range: [1, 512]", "range: 512")),

@@ -109,15 +109,18 @@ def test_all_stands_for_every_mode_and_slot(mini: ResolvedSpec) -> None:
 
 
 def test_a_family_stands_for_its_modes(tmp_path: Path) -> None:
-    drafting = MINI["modes/decode.yaml"].replace("mode: decode", "mode: drafting")
-    spec = resolved(tmp_path, with_file("modes/drafting.yaml", drafting))
-    assert [mode.name for mode in spec.modes_named(("decode",))] == ["decode", "drafting"]
+    steady = {path: text.replace("family: decode", "family: steady") for path, text in MINI.items()}
+    steady["engine.yaml"] = steady["engine.yaml"].replace("  decode: a fixed", "  steady: a fixed")
+    drafting = steady["modes/decode.yaml"].replace("mode: decode", "mode: drafting")
+    spec = resolved(tmp_path, with_file("modes/drafting.yaml", drafting, files=steady))
+    assert [mode.name for mode in spec.modes_named(("steady",))] == ["decode", "drafting"]
     assert [mode.name for mode in spec.modes_named(("drafting",))] == ["drafting"]
     assert len(spec.modes_named(())) == 3
 
 
 def test_a_formula_without_a_worker_is_one_for_each(mini: ResolvedSpec) -> None:
-    place = Place("mini/audits/stated.yaml", 7, 46, 4)
+    place = Place(mini.spec.audits[0].place.file, 7, 46, 4)
+    assert place.file.endswith("mini/audits/stated.yaml")
     rows = [
         StatedFormula("eager", worker, "requests", Name("rows"), (("else", "proved"),), place)
         for worker in ("target", "draft")

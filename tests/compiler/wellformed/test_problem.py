@@ -257,6 +257,13 @@ def test_an_extent_that_can_be_zero_is_accepted(tmp_path: Path, tokens: str) -> 
     assert codes(tmp_path, spec(tokens)) == []
 
 
+@pytest.mark.parametrize("extent", ["-1", "zero - 1"])
+def test_an_extent_that_is_no_axis_is_not_negative_either(tmp_path: Path, extent: str) -> None:
+    slot = f"ids: {{shape: [requests, {extent}], dtype: int64, source: batch.ids}}"
+    said = refusal(tmp_path, spec(slots=(slot,)))
+    assert "error[U408]: the extent of ids can be negative\n" in said
+
+
 def test_an_error_shows_an_example_and_where_it_is(tmp_path: Path) -> None:
     said = refusal(tmp_path, spec("requests // zero"))
     assert "divisor 'zero' can be below 1" in said

@@ -53,4 +53,11 @@ CODES: Final = (
         "constraints: [{that: tp_size > 1, …}, {that: tp_size == 1, …}]",
         "Correct the constraint, the 'when' of the mode, or the range that leaves nothing.",
     ),
+    Code(
+        "U410",
+        "no rank",
+        "The number of ranks that a collective joins counts the own one, so that it is at least 1.",
+        "ranks: dp_size - 1",
+        "Count the own rank, or raise the lower end of the range that the number follows from.",
+    ),
 )

@@ -1,4 +1,4 @@
-"""U7xx: configurations, launch commands and batches."""
+"""U7xx: configurations and batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CODES: Final = (
         "value of a parameter",
         "The value is of the wrong type, outside of the parameter's range, no value of its enum, "
         "or given although the parameter's 'when' does not hold.",
-        "--max-running-requests 0",
+        "max_running_requests: 0",
         "Give a value that the message allows, or leave the parameter out.",
     ),
     Code(
@@ -20,15 +20,15 @@ CODES: Final = (
         "constraint broken",
         "Parameters that are each in range break a constraint of the spec together; the message "
         "gives its reason.",
-        "eagle_topk 1 with draft_tokens 8 and steps 3",
+        "speculative_eagle_topk 1 with speculative_num_draft_tokens 8 and speculative_num_steps 3",
         "Change one of the parameters that the constraint relates.",
     ),
     Code(
         "U703",
         "unknown parameter",
         "The engine's spec has no parameter of this name.",
-        "--max-runing-requests 64",
-        "Correct the name.",
+        "max_runing_requests: 64",
+        "Correct the name; all of them are under 'parameters' in the engine's spec.",
     ),
     Code(
         "U704",
@@ -36,13 +36,6 @@ CODES: Final = (
         "The parameter has no default and was not given.",
         "a configuration without tp_size",
         "Give it a value.",
-    ),
-    Code(
-        "U705",
-        "command or log not understood",
-        "No launch command, and nothing that a start-up log usually holds, was found in the text.",
-        "an empty paste",
-        "Paste the whole command, or the lines of the log with the server arguments.",
     ),
     Code(
         "U711",
@@ -68,7 +61,7 @@ CODES: Final = (
     Code(
         "U714",
         "dtype of a source",
-        "The slot does not accept the dtype of its source.",
+        "The source is no dense tensor, or the slot does not accept its dtype.",
         "a float32 source of an int64 slot",
         "Convert the source, or list its dtype under 'accepts' if the values fit.",
     ),
@@ -91,7 +84,8 @@ CODES: Final = (
         "mode not served",
         "The runner does not serve the mode of this batch.",
         "an extend batch given to a decode graph runner",
-        "Ask can_run first, or add the mode to the runner's spec.",
+        "Ask the runner's modes (or select, where a worker has several runners) which it serves, "
+        "or add the mode to the runner's spec.",
     ),
     Code(
         "U718",
@@ -156,5 +150,13 @@ CODES: Final = (
         "that read the first one's batch had ended.",
         "a step of one runner that executes another runner",
         "Run one after the other, or put both into a group under 'concurrent'.",
+    ),
+    Code(
+        "U736",
+        "output without the rows of its batch",
+        "A step of the engine gave tensors of which none has as many rows as the batch has along "
+        "some axis, so that they cannot be cut back to live rows.",
+        "logits of 7 rows for a batch padded to 8",
+        "Give a row for each padded row, or only the live ones.",
     ),
 )

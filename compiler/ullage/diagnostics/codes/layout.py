@@ -37,13 +37,6 @@ CODES: Final = (
         "Use 64-bit indices, or say on_overflow: refuse_config.",
     ),
     Code(
-        "U605",
-        "contents do not survive",
-        "A slot must keep its contents between loads, but another slot shares its storage.",
-        "a slot that is filled once, in a pool shared by two runners",
-        "Fill it at each load, or give it its own storage.",
-    ),
-    Code(
         "U606",
         "narrowing copy",
         "The source's dtype holds values that the slot's dtype does not.",
@@ -71,5 +64,14 @@ CODES: Final = (
         "Ranks of a group would enter their collectives in different orders and hang.",
         "two modes with the same two collectives, exchanged",
         "Use the same order in all modes that run in the same round.",
+    ),
+    Code(
+        "U610",
+        "collective without an idle peer",
+        "Ranks of a mode wait in a collective for all others, but a rank without work is in no "
+        "mode that is their peer: it would skip the collective, and the others hang. This is a "
+        "warning, for an engine may never leave a rank without work.",
+        "mode: mixed   # and 'mode: idle' has peers: [decode]",
+        "Name the mode in the 'peers' of an idle one whose pipeline has the same collectives.",
     ),
 )

@@ -130,4 +130,12 @@ CODES: Final = (
         "accepts: [not replaced_embeds]\nexclusive: true",
         "Leave out 'exclusive', or the fact.",
     ),
+    Code(
+        "U218",
+        "field named almost like another",
+        "One place alone names a field of the batch, and it differs in a letter or two from a "
+        "field that is named elsewhere. This is a warning.",
+        "seen_in: batch.batch_sise   # elsewhere batch.batch_size",
+        "Correct the name; if both fields exist, leave it as it is.",
+    ),
 )
