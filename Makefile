@@ -40,6 +40,7 @@ $(STAMP):
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing into $(VENV) (minutes the first time)"
 	@$(PY) -m pip install --quiet --no-input --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(PY) -m compileall -q compiler runtime generated
 	@rm -f $(VENV)/installed-*
 	@touch $@
 

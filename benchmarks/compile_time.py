@@ -60,6 +60,7 @@ class CommandError(Exception):
 def seconds_of(command: list[str], cache: Path | None = None) -> float:
     environment = dict(os.environ)
     environment.pop("ULLAGE_NO_CACHE", None)  # or there would be no warm compile
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # sympy has its byte code; an engine too
     if cache is not None:
         environment["ULLAGE_CACHE_DIR"] = str(cache)
     started = time.perf_counter()

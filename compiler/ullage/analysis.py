@@ -8,16 +8,17 @@ from pathlib import Path
 
 from ullage.audit.wellformed import check_audits
 from ullage.bound.capacities import Capacities
-from ullage.bound.derive import derive
 from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan
-from ullage.prove.certificate import Certificate, certify
-from ullage.prove.oracle import oracle_for
+from ullage.processes import at_once
+from ullage.prove.certificate import Certificate
+from ullage.prove.oracle import Oracles
 from ullage.prove.solver import Solver
+from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec
 from ullage.text.sources import SourceSet, load_sources
@@ -66,13 +67,13 @@ def analyse(folder: Path, progress: Progress = lambda _: None, name: str | None 
     check_problem(resolved, problem, solver, collector)
     check_audits(resolved, problem, solver, collector)
     collector.raise_if_errors()
-    oracle = oracle_for(problem, solver)
-    problem = narrow(problem, oracle)
-    capacities = derive(problem, oracle, collector, progress)
+    oracles = Oracles(solver)
+    problem = narrow(problem, oracles.of)
+    capacities, proofs = settle(problem, oracles, collector, progress, at_once)
     collector.raise_if_errors()
     planned = plan(resolved, problem, capacities, solver, collector)
     collector.raise_if_errors()
-    certificate = certify(problem, capacities, solver, _assumed(resolved), progress)
+    certificate = Certificate(proofs, _assumed(resolved))
     if planned.refusals:
         problem = _without_refused(problem, planned)
         solver = Solver(problem.domain)

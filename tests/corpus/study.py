@@ -31,7 +31,7 @@ from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
 from ullage.plan.model import PlannedSlot
-from ullage.prove.oracle import oracle_for
+from ullage.prove.oracle import Oracles
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner
 
@@ -221,7 +221,7 @@ def measured(found: Study, question: Question, batch: Batch) -> Measured:
     analysis = found.analysis
     mode = next(each for each in question.modes if each.name == batch.own.mode)
     extent = question.extents[mode.name]
-    oracle = oracle_for(analysis.problem, analysis.solver)
+    oracle = Oracles(analysis.solver).of(*analysis.problem.runners)
     count = found.resolved.spec.rank_count
     ranks = None if count is None else for_worker(found.resolved, WORKER)(count)
     given = (mode.guard, question.guard, *(each.claim for each in relations_of(mode)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from support.specs import Files, write_spec
-from ullage.bound.capacities import Capacities
-from ullage.bound.derive import derive
+from ullage.bound.capacities import Capacities, Capacity
 from ullage.bound.eliminate import Eliminator
 from ullage.bound.narrowing import narrow
 from ullage.bound.problem import (
@@ -30,8 +29,9 @@ from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
 from ullage.prove.certificate import Certificate, certify
-from ullage.prove.oracle import oracle_for
+from ullage.prove.oracle import Oracles
 from ullage.prove.solver import Solver
+from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.check import resolve as resolve_spec
 from ullage.spec.load import load_spec
@@ -156,7 +156,8 @@ def problem(found: Domain, *modes: ModeProblem, when: str = "true") -> Problem:
 def eliminator(found: Domain, wanted: ModeProblem, *, slack: bool = False) -> Eliminator:
     """The eliminator of one mode, asking what the deriver would ask."""
     decider = Solver(found)
-    return Eliminator(wanted, oracle_for(problem(found, wanted), decider), slack)
+    (runner,) = problem(found, wanted).runners
+    return Eliminator(wanted, Oracles(decider).of(runner), slack)
 
 
 def kinds_of(found: Domain, enums: Mapping[str, tuple[str, ...]] | None = None) -> dict[str, Kind]:
@@ -189,11 +190,18 @@ def derived(folder: Path, files: Files) -> Derived:
     decider = Solver(found.domain)
     check_problem(resolved, found, decider, collector)
     collector.raise_if_errors()
-    oracle = oracle_for(found, decider)
-    found = narrow(found, oracle)
-    capacities = derive(found, oracle, collector)
+    oracles = Oracles(decider)
+    found = narrow(found, oracles.of)
+    capacities, proofs = settle(found, oracles, collector)
     collector.raise_if_errors()
-    return Derived(resolved, found, decider, capacities, certify(found, capacities, decider))
+    return Derived(resolved, found, decider, capacities, Certificate(proofs, ()))
+
+
+def certified(found: Problem, capacities: Iterable[Capacity], solver: Solver) -> Certificate:
+    """What is proved of given capacities, derived or not."""
+    runners = {runner.name: runner for runner in found.runners}
+    proofs = (certify(runners[each.runner], each, solver) for each in capacities)
+    return Certificate(tuple(proofs), ())
 
 
 def refusal(folder: Path, files: Files) -> str:

@@ -7,7 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from ullage.place import BUILT_IN, Place
-from ullage.spec.model import Audit, Mode, Runner, Spec
+from ullage.spec.model import Mode, Runner, Spec
+from ullage.spec.stated import Audit
 
 _Value = TypeVar("_Value")
 _Entity = TypeVar("_Entity", Mode, Runner, Audit)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.specs import Files, edited, write_spec
-from ullage.bound.capacities import Capacities
-from ullage.bound.derive import derive
 from ullage.bound.problem import Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector
@@ -16,8 +14,9 @@ from ullage.diagnostics.render import render_text
 from ullage.expr.spell import spell
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan, PlannedSlot, Tail
-from ullage.prove.oracle import oracle_for
+from ullage.prove.oracle import Oracles
 from ullage.prove.solver import Solver
+from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec, resolve
 from ullage.spec.load import load_spec
 from ullage.text.sources import load_sources, shown_name
@@ -156,7 +155,7 @@ def planned(folder: Path, files: Files = TINY) -> Planned:
     problem = specialise(resolved)
     solver = Solver(problem.domain)
     collector = Collector(sources.texts)
-    capacities: Capacities = derive(problem, oracle_for(problem, solver), collector)
+    capacities, _ = settle(problem, Oracles(solver), collector)
     collector.raise_if_errors()
     found = plan(resolved, problem, capacities, solver, collector)
     shown = render_text(collector.diagnostics, collector.sources)

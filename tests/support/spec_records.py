@@ -23,7 +23,6 @@ from ullage.spec.load_audits import OTHERWISE, VERDICTS
 from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
     OPERATIONS,
-    Audit,
     Axis,
     Carried,
     Collective,
@@ -43,13 +42,13 @@ from ullage.spec.model import (
     Runner,
     Slot,
     Spec,
-    StatedFormula,
     Step,
     Transform,
     WarmUp,
     Within,
     Worker,
 )
+from ullage.spec.stated import Audit, StatedFormula
 from ullage.text.characters import FORBIDDEN
 from ullage.text.values import is_identifier
 

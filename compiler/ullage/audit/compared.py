@@ -11,7 +11,8 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, TRUE, Expr, conjunction, disjunction, negation, substitute
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Audit, Slot, StatedFormula
+from ullage.spec.model import Slot
+from ullage.spec.stated import Audit, StatedFormula
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from ullage.analysis import Analysis
 from ullage.audit.batches import batches_of
@@ -22,7 +22,8 @@ from ullage.counterexample.finder import Finder
 from ullage.counterexample.shown import Shower
 from ullage.counterexample.space import Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
-from ullage.prove.oracle import Oracle, oracle_for
+from ullage.processes import Mapper, in_turn
+from ullage.prove.oracle import Oracle, Oracles
 
 Progress = Callable[[str], None]
 
@@ -34,25 +35,50 @@ def audit(
     analysis: Analysis,
     progress: Progress = lambda _: None,
     only: Collection[str] | None = None,
+    mapped: Mapper = in_turn,
 ) -> AuditReport:
     """The verdict on every stated formula, and the expectations that it does not meet.
 
     `only`: the names of the audits to decide, all if it is None.
     """
-    oracle = oracle_for(analysis.problem, analysis.solver)
-    wastes = Wastes(analysis, oracle)
-    decider = _Decider(analysis, oracle, wastes)
-    reports: list[FormulaReport] = []
     audits = analysis.resolved.spec.audits
     wanted = [each for each in audits if only is None or each.name in only]
     asked = [each for each in questions(analysis) if each.audit in wanted]
-    for count, question in enumerate(asked, 1):
-        subject = f"{question.runner.name}.{question.stated.target}"
-        progress(f"audit {count} of {len(asked)}: {question.audit.name}, {subject}")
-        reports.append(decider.report(question))
+    oracle = Oracles(analysis.solver).of(*analysis.problem.runners)
+    decisions = _decisions(analysis, oracle, asked, progress, mapped)
+    decider = _Decider(Wastes(analysis, oracle), decisions)
+    reports = mapped(decider.report, asked)
     differing = (each for report in reports for each in diagnostics_of(report))
     unanswered = without_verdict(wanted, asked)
     return AuditReport(tuple(reports), (*differing, *unanswered))
+
+
+def _decisions(
+    analysis: Analysis,
+    oracle: Oracle,
+    asked: Sequence[Question],
+    progress: Progress,
+    mapped: Mapper,
+) -> Mapping[_Key, _Decision]:
+    """What is found out about each formula and mode; the same one in two audits counts once."""
+    pairs = {_key(each, mode): (each, mode) for each in asked for mode in each.modes}
+    counted = list(enumerate(pairs.values(), 1))
+
+    def decision(of: tuple[int, tuple[Question, ModeProblem]]) -> _Decision:
+        count, (question, mode) = of
+        subject = f"{question.runner.name}.{question.stated.target} in {mode.name}"
+        progress(f"{count} of {len(counted)}: {question.audit.name}, {subject}")
+        return _Mode(analysis, oracle, question, mode).decision()
+
+    return dict(zip(pairs, mapped(decision, counted), strict=True))
+
+
+_Key = tuple[str, str, Expr, Expr, Expr]
+
+
+def _key(question: Question, mode: ModeProblem) -> _Key:
+    extent = question.extents[mode.name]
+    return question.runner.name, mode.name, extent, question.formula, question.guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +90,12 @@ class _Decision:
     proof: Step | None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Decider:
-    """Decides questions; the same formula in two audits is decided once."""
+    """Puts together what is found out about a question."""
 
-    analysis: Analysis
-    oracle: Oracle
     wastes: Wastes
-    known: dict[tuple[str, str, Expr, Expr, Expr], _Decision] = field(default_factory=dict)
+    known: Mapping[_Key, _Decision]
 
     def report(self, question: Question) -> FormulaReport:
         """The verdicts on one formula for all of its modes."""
@@ -89,11 +113,7 @@ class _Decider:
         )
 
     def _verdict(self, question: Question, mode: ModeProblem) -> ModeVerdict:
-        extent = question.extents[mode.name]
-        key = (question.runner.name, mode.name, extent, question.formula, question.guard)
-        if key not in self.known:
-            self.known[key] = _Mode(self.analysis, self.oracle, question, mode).decision()
-        found = self.known[key]
+        found = self.known[_key(question, mode)]
         sound = found.proof is not None
         return ModeVerdict(
             mode.name,

@@ -10,8 +10,8 @@ from ullage.counterexample.values import spelled
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.place import Place
 from ullage.spec.load_audits import OTHERWISE
-from ullage.spec.model import Audit
 from ullage.spec.problems import NOTHING_TO_COMPARE
+from ullage.spec.stated import Audit
 
 DIFFERS = "U801"
 UNDECIDED = "U802"

@@ -11,7 +11,7 @@ from ullage.audit.compared import Compared, compared
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.tree import Binary, Expr
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
-from ullage.spec.model import Audit, StatedFormula
+from ullage.spec.stated import Audit, StatedFormula
 
 
 @dataclass(frozen=True, slots=True)

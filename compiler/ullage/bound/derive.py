@@ -1,14 +1,14 @@
-"""Derives every capacity: the supremum of each extent over all modes and legal live batches."""
+"""Derives a capacity: the supremum of one extent over all modes and legal live batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ullage.bound.canonical import canonical, distribute
-from ullage.bound.capacities import Candidate, Capacities, Capacity
+from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError, chained
-from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import NotLinearError
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
@@ -31,8 +31,6 @@ from ullage.expr.tree import (
     rebuild,
     substitute,
 )
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +63,9 @@ class Stated:
 
 
 def derive(
-    problem: Problem, oracle: Oracle, collector: Collector, progress: Progress = lambda _: None
-) -> Capacities:
-    """The capacities of all runners; what has no proven maximum is reported, not guessed."""
-    found: list[Capacity] = []
-    for runner in problem.runners:
-        for target in runner.targets:
-            progress(f"bounding {runner.name}.{target}")
-            capacity = derive_one(runner, target, oracle, collector)
-            if capacity is not None:
-                found.append(capacity)
-    return Capacities(tuple(found))
-
-
-def derive_one(
     runner: RunnerProblem, target: str, oracle: Oracle, collector: Collector
 ) -> Capacity | None:
-    """The capacity of one target, or None after an error was reported."""
+    """The capacity of one target; what has no proven maximum is reported, not guessed."""
     return _Deriver(runner, target, oracle, collector).capacity()
 
 

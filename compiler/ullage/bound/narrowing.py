@@ -7,9 +7,10 @@ that is asked later keeps the whole mode.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ullage.bound.derive import derive_one
+from ullage.bound.derive import derive
 from ullage.bound.eligibility import conjuncts, couplings_of, leaves, merged
 from ullage.bound.problem import ModeProblem, Problem, Reach, Rewriting, RunnerProblem, Taken
 from ullage.bound.search import Oracle
@@ -29,12 +30,16 @@ from ullage.expr.tree import (
 AMOUNT = "amount"
 
 
-def narrow(problem: Problem, oracle: Oracle) -> Problem:
+def narrow(problem: Problem, oracle_of: Callable[[RunnerProblem], Oracle]) -> Problem:
     """The problem where a runner has a mode only where some batches of it are left."""
-    return replace(problem, runners=tuple(_runner(runner, oracle) for runner in problem.runners))
+    runners = (_runner(runner, oracle_of) for runner in problem.runners)
+    return replace(problem, runners=tuple(runners))
 
 
-def _runner(runner: RunnerProblem, oracle: Oracle) -> RunnerProblem:
+def _runner(runner: RunnerProblem, oracle_of: Callable[[RunnerProblem], Oracle]) -> RunnerProblem:
+    if not any(mode.taken for mode in runner.modes):
+        return runner
+    oracle = oracle_of(runner)
     modes = tuple(_Narrowing(runner, mode, oracle).mode_left() for mode in runner.modes)
     return replace(runner, modes=modes)
 
@@ -70,7 +75,7 @@ class _Narrowing:
         guard = fold(conjunction(self.mode.offered, taken.exists, leaf.guard))
         mode = replace(self._whole(), guard=guard, extents={AMOUNT: amount})
         alone = replace(self.runner, guard=guard, modes=(mode,), targets=(AMOUNT,), slack={})
-        capacity = derive_one(alone, AMOUNT, self.oracle, Collector())
+        capacity = derive(alone, AMOUNT, self.oracle, Collector())
         if capacity is None:
             return None
         return Reach(amount, limit, leaf.guard, capacity.formula, capacity.sound[mode.name])

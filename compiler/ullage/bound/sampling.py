@@ -6,11 +6,11 @@ Each draw starts from the last one, and a change of one parameter computes only 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Definition, Domain, Variable
-from ullage.expr.evaluate import Environment, EvaluationError, Result, evaluate, evaluator
+from ullage.expr.evaluate import Environment, EvaluationError, Result, evaluate, holding
 from ullage.expr.tree import (
     Call,
     Comparison,
@@ -152,19 +152,6 @@ def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
 
 def _broken(conditions: Iterable[Expr], sample: Sample) -> list[Expr]:
     return [each for each in conditions if not holding(each, False)(sample)]
-
-
-def holding(condition: Expr, default: bool) -> Callable[[Sample], bool]:
-    """Whether the condition holds in a sample, or `default` where it has no value."""
-    truth = evaluator(condition)
-
-    def holds(sample: Sample) -> bool:
-        try:
-            return bool(truth(sample))
-        except EvaluationError:
-            return default
-
-    return holds
 
 
 def _defined(value: Expr, sample: Sample) -> Result:

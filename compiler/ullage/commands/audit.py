@@ -38,8 +38,9 @@ from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import Diagnostic, did_you_mean
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
+from ullage.processes import at_once
 from ullage.spec.load_audits import OTHERWISE
-from ullage.spec.model import Audit
+from ullage.spec.stated import Audit
 
 _STYLES: Mapping[Overall, str] = {
     "proved": "green",
@@ -64,7 +65,7 @@ def run(specs: Path, only: Sequence[str], verbose: bool, output: Format) -> Exit
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report)
         audits = _chosen(analysis, only)
-        found = audit(analysis, report, [each.name for each in audits])
+        found = audit(analysis, report, [each.name for each in audits], at_once)
     diagnostics = (*analysis.warnings, *found.diagnostics)
     with leaving_allowed():
         if output is Format.JSON:

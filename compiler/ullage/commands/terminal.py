@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
+from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -53,8 +55,15 @@ def progress(wanted: bool = True) -> Iterator[Progress]:
     if not wanted or not console.is_terminal:
         yield lambda _: None
         return
-    with console.status("starting") as status:
-        yield lambda message: status.update(Text(message))
+    # Without a thread of its own, which would keep the work from being shared out to processes.
+    with Live(Text("starting"), console=console, auto_refresh=False, transient=True) as live:
+        shown_by = os.getpid()
+
+        def show(message: str) -> None:
+            if os.getpid() == shown_by:
+                live.update(Text(message), refresh=True)
+
+        yield show
 
 
 class Page:

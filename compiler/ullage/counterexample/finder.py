@@ -2,7 +2,8 @@
 
 Within a bound on the sum of all integers every variable has few values, and z3 answers at once
 what it cannot decide without one. So the bound grows until something is found. What z3 finds is
-evaluated exactly before it counts: of a list z3 knows only a part.
+evaluated exactly before it counts: of a list z3 knows only a part. Every finder has a context of
+its own, since which of several models z3 finds depends on all that was asked before.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class Finder:
             solver.definitions,
             solver.booleans,
             lower_bounds=solver.lower_bounds,
+            context=z3.Context(),
         )
-        self._solver = z3.SimpleSolver()
+        self._solver = z3.SimpleSolver(self._encoder.context)
         self._solver.set("rlimit", RLIMIT)
         self._solver.set("smt.arith.nl.nra", False)  # may run for minutes within one step
         self._axioms = 0
@@ -77,9 +79,7 @@ class Finder:
         """Narrow the space for all further questions."""
         self._solver.add(self._encoder.boolean(condition))
         self._add_axioms()
-        conditions = (*self.space.conditions, condition)
-        space = self.space
-        self.space = Space(space.domain, space.live, conditions, space.members)
+        self.space = self._exact((condition,))
 
     def near(self) -> bool:
         """Whether there is an assignment so near that it is found at once."""
@@ -106,7 +106,8 @@ class Finder:
                 found, size = answer.assignment, self.space.size(answer.assignment)
             else:
                 below, minimal = middle, minimal and answer.kind == "none"
-        return Smallest(self._fewest_switches(conditions, found, size), size, minimal)
+        found = self._fewest_switches(conditions, found, size)
+        return Smallest(self._fewest_elements(conditions, found, size), size, minimal)
 
     def _fewest_switches(
         self, conditions: Sequence[Expr], found: Assignment, size: int
@@ -116,6 +117,23 @@ class Finder:
             if answer.assignment is None:
                 return found
             found = answer.assignment
+
+    def _fewest_elements(
+        self, conditions: Sequence[Expr], found: Assignment, size: int
+    ) -> Assignment:
+        """The same without elements of lists that can be left out, the largest ones first."""
+        exact = self._exact(conditions)
+        for variable in self.space.domain.variables:
+            for element in reversed(_elements(found, variable)):
+                fewer = [each for each in _elements(found, variable) if each != element]
+                less = found.with_raw(variable.name, fewer)
+                if exact.holds(less) and exact.size(less) <= size:
+                    found = less
+        return found
+
+    def _exact(self, conditions: Sequence[Expr]) -> Space:
+        space = self.space
+        return Space(space.domain, space.live, (*space.conditions, *conditions), space.members)
 
     def ask(
         self,
@@ -145,11 +163,10 @@ class Finder:
     def _verified(
         self, model: z3.ModelRef, conditions: Sequence[Expr], limit: int | None
     ) -> Answer:
-        space = self.space
-        exact = Space(space.domain, space.live, (*space.conditions, *conditions), space.members)
+        exact = self._exact(conditions)
         for raw in self._readings(model):
-            assignment = Assignment(space.domain, space.live, raw)
-            if exact.holds(assignment) and (limit is None or space.size(assignment) <= limit):
+            assignment = Assignment(exact.domain, exact.live, raw)
+            if exact.holds(assignment) and (limit is None or exact.size(assignment) <= limit):
                 return Answer("found", assignment)
         return Answer("unknown")
 
@@ -243,7 +260,7 @@ class Finder:
         return sum(value for value in values if isinstance(value, int))
 
     def _sum(self, terms: Iterable[z3.ArithRef]) -> z3.ArithRef:
-        return z3.Sum([z3.IntVal(0), *terms])
+        return z3.Sum([z3.IntVal(0, self._encoder.context), *terms])
 
     def _add_axioms(self) -> None:
         """Axioms define the terms that conditions brought in, so they hold for all questions."""
@@ -254,10 +271,15 @@ class Finder:
 
 def _second_opinion(solver: z3.Solver) -> z3.Solver:
     """Another strategy for the same question: it turns bounded integers into bits."""
-    other = z3.Tactic("qfnia").solver()
+    other = z3.Tactic("qfnia", solver.ctx).solver()
     other.set("rlimit", 4 * RLIMIT)
     other.add(solver.assertions())
     return other
+
+
+def _elements(found: Assignment, variable: Variable) -> list[int]:
+    elements = found.raw.get(variable.name)
+    return elements if isinstance(elements, list) else []
 
 
 def _end(end: Expr | None, assignment: Assignment) -> int:

@@ -73,6 +73,7 @@ class Assignment(Mapping[str, Value]):
 
     def __init__(self, domain: Domain, live: tuple[Live, ...], raw: Raw) -> None:
         self.raw = raw
+        self._of = (domain, live)
         self._variables: dict[str, Variable] = {each.name: each for each in domain.variables}
         self._definitions: dict[str, Definition] = {e.name: e for e in domain.definitions}
         self._live: dict[str, Live] = {each.name: each for each in live}
@@ -85,6 +86,10 @@ class Assignment(Mapping[str, Value]):
         if value is None:
             raise KeyError(name)
         return value
+
+    def with_raw(self, name: str, value: Value) -> Assignment:
+        """The same with another value of one name, and all that follows from it."""
+        return Assignment(*self._of, {**self.raw, name: value})
 
     def __iter__(self) -> Iterator[str]:
         names = (*self._variables, *self._definitions, *self._live)

@@ -123,6 +123,19 @@ def evaluate_boolean(expr: Expr, environment: Environment | Mapping[str, Value])
     return _checked_boolean(evaluate(expr, environment))
 
 
+def holding(condition: Expr, default: bool) -> Callable[[Environment], bool]:
+    """Whether the condition holds, or `default` where it has no value."""
+    truth = evaluator(condition)
+
+    def holds(environment: Environment) -> bool:
+        try:
+            return bool(truth(environment))
+        except EvaluationError:
+            return default
+
+    return holds
+
+
 @lru_cache(maxsize=REMEMBERED)
 def evaluator(expr: Expr) -> Evaluator[Result]:
     """`evaluate` of one expression as a function: its shape is looked at only once."""

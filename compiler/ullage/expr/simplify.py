@@ -31,8 +31,8 @@ from ullage.expr.tree import (
     children,
     conjunction,
     disjunction,
+    folded,
     negation,
-    transform,
 )
 
 _OPPOSITE: dict[ComparisonOperator, ComparisonOperator] = {
@@ -48,7 +48,7 @@ _REFLEXIVE: tuple[ComparisonOperator, ...] = ("==", "<=", ">=")
 
 def fold(expr: Expr) -> Expr:
     """`expr` without constant parts, neutral elements, repetitions and choices already made."""
-    return transform(expr, _folded)
+    return folded(expr, _folded)
 
 
 def _folded(node: Expr) -> Expr:

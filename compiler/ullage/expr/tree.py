@@ -23,8 +23,9 @@ Aggregate = Literal["sum_requests", "sum_ranks", "max_ranks"]
 class _Remembered:
     """What is computed once for a node, since the same trees are compared and hashed often."""
 
-    __slots__ = ("_hash", "_names", "_parts")
+    __slots__ = ("_folded", "_hash", "_names", "_parts")
 
+    _folded: Expr
     _hash: int
     _names: frozenset[str]
     _parts: tuple[object, ...]
@@ -39,7 +40,12 @@ class _Node(_Remembered):
             return True
         if type(self) is not type(other) or hash(self) != hash(other):
             return False
-        return self._parts == other._parts
+        mine, others = self._parts, other._parts
+        if mine is not others:
+            if mine != others:
+                return False
+            object.__setattr__(other, "_parts", mine)  # the next time is quicker
+        return True
 
     def __hash__(self) -> int:
         try:
@@ -230,6 +236,18 @@ def walk(node: Expr) -> Iterator[Expr]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
+    """`node` as `fold` makes it from the node over folded subexpressions; made only once."""
+    try:
+        return node._folded
+    except AttributeError:
+        parts = children(node)
+        new_parts = tuple(folded(part, fold) for part in parts)
+        result = fold(rebuild(node, new_parts) if new_parts != parts else node)
+        object.__setattr__(node, "_folded", result)
+        return result
 
 
 def free_names(node: Expr) -> frozenset[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ullage.bound.capacities import Candidate, Capacities, Capacity
-from ullage.bound.problem import Live, ModeProblem, Problem, RunnerProblem
+from ullage.bound.capacities import Candidate, Capacity
+from ullage.bound.problem import Live, ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -28,8 +28,6 @@ from ullage.prove.checker import Checker, Flaw
 from ullage.prove.eligibility import is_eligible
 from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +75,9 @@ class Certificate:
         raise KeyError(f"{runner}.{target}")
 
 
-def certify(
-    problem: Problem,
-    capacities: Capacities,
-    solver: Solver,
-    assumed: tuple[str, ...] = (),
-    progress: Progress = lambda _: None,
-) -> Certificate:
-    """Check every claim of every capacity; nothing that the deriver said is taken on trust."""
-    runners = {runner.name: runner for runner in problem.runners}
-    proofs: list[Proof] = []
-    for capacity in capacities.by_target:
-        progress(f"proving {capacity.runner}.{capacity.target}")
-        proofs.append(_Certifier(runners[capacity.runner], capacity, solver).proof())
-    return Certificate(tuple(proofs), assumed)
+def certify(runner: RunnerProblem, capacity: Capacity, solver: Solver) -> Proof:
+    """Check every claim of one capacity; nothing that the deriver said is taken on trust."""
+    return _Certifier(runner, capacity, solver).proof()
 
 
 @dataclass

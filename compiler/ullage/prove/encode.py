@@ -46,7 +46,7 @@ class NamedTerm:
 
 
 Terms = dict[str, NamedTerm]
-Make = Callable[[str], z3.ExprRef]
+Make = Callable[[str, z3.Context | None], z3.ExprRef]
 AddAxioms = Callable[["Encoder", str, z3.ExprRef], None]
 
 
@@ -55,7 +55,8 @@ class Encoder:
     """Translates expressions of one query; collects the axioms of the terms it introduced.
 
     `lower_bounds` are proven lower bounds of definitions, which stand in for their values while
-    `opaque_definitions`. Encoders with the same `shared` translate each name once.
+    `opaque_definitions`. Encoders with the same `shared` translate each name once; the terms are
+    of `context`, or of the one that z3 shares by default.
     """
 
     variables: Mapping[str, Variable]
@@ -64,6 +65,7 @@ class Encoder:
     opaque_definitions: bool = False
     lower_bounds: Mapping[str, int] = field(default_factory=dict)
     shared: Terms = field(default_factory=dict)
+    context: z3.Context | None = None
     axioms: list[z3.BoolRef] = field(default_factory=list)
     names: dict[str, z3.ExprRef] = field(default_factory=dict)
     terms: dict[str, z3.ArithRef] = field(default_factory=dict)
@@ -72,9 +74,9 @@ class Encoder:
         """The z3 integer term of an integer (or enum) expression."""
         match node:
             case Integer(value=value):
-                return z3.IntVal(value)
+                return z3.IntVal(value, self.context)
             case Enumerant(code=code):
-                return z3.IntVal(code)
+                return z3.IntVal(code, self.context)
             case Name(name=name):
                 return self._integer_name(name)
             case Binary("+", left, right):
@@ -100,7 +102,7 @@ class Encoder:
         """The z3 formula of a boolean expression."""
         match node:
             case Boolean(value=value):
-                return z3.BoolVal(value)
+                return z3.BoolVal(value, self.context)
             case Name(name=name):
                 return self._boolean_name(name)
             case Comparison(operator, left, right):
@@ -177,7 +179,7 @@ class Encoder:
         if name not in self.names:
             if name not in self.shared:
                 inner = replace(self, axioms=[], names={}, terms={})
-                term = inner.names[name] = make(name)
+                term = inner.names[name] = make(name, self.context)
                 add_axioms(inner, name, term)
                 self.shared[name] = NamedTerm(term, tuple(inner.axioms), inner.names)
             known = self.shared[name]
@@ -242,7 +244,7 @@ class Encoder:
 
     def _defined(self, key: str, divisor: z3.ArithRef, define: Define) -> z3.ArithRef:
         if key not in self.terms:
-            term = z3.Int(key)
+            term = z3.Int(key, self.context)
             self.terms[key] = term
             self.axioms.append(z3.Implies(divisor >= 1, define(term)))
         return self.terms[key]
@@ -258,7 +260,7 @@ class Encoder:
     def _next_in(self, node: Expr, operand: Expr, source: Expr) -> z3.ArithRef:
         key = spell(node)
         if key not in self.terms:
-            term = z3.Int(key)
+            term = z3.Int(key, self.context)
             self.terms[key] = term
             value, largest = self.integer(operand), self._extreme("max", source)
             # Where no element is large enough, nobody looks: then it stands for some element.
@@ -274,7 +276,7 @@ class Encoder:
             return self._fold(extreme, [self.integer(element) for element in source.elements])
         key = f"{extreme}({spell(source)})"
         if key not in self.terms:
-            term = z3.Int(key)
+            term = z3.Int(key, self.context)
             self.terms[key] = term
             known = [self._element(source, term)]
             if extreme == "min":
@@ -290,7 +292,7 @@ class Encoder:
             case Name(name=name) if name in self.variables:
                 return self.boolean(self.variables[name].guard)
             case ListOf(elements=elements):
-                return z3.BoolVal(bool(elements))
+                return z3.BoolVal(bool(elements), self.context)
             case Comprehension(source=inner):
                 return z3.And(self._inhabited(inner), self.boolean(has_element(source)))
             case Conditional(condition, then, otherwise):
@@ -298,7 +300,7 @@ class Encoder:
                     self.boolean(condition), self._inhabited(then), self._inhabited(otherwise)
                 )
             case _:
-                return z3.BoolVal(False)
+                return z3.BoolVal(False, self.context)
 
     def _element(self, source: Expr, element: z3.ArithRef) -> z3.BoolRef:
         """What is known of any element of a list."""
@@ -318,12 +320,12 @@ class Encoder:
                     self._element(otherwise, element),
                 )
             case _:
-                return z3.BoolVal(True)
+                return z3.BoolVal(True, self.context)
 
     def _element_of_parameter(self, name: str, element: z3.ArithRef) -> z3.BoolRef:
         variable = self.variables.get(name)
         if variable is None:
-            return z3.BoolVal(True)
+            return z3.BoolVal(True, self.context)
         known = [self._extreme_unconstrained(name) >= element]
         if variable.low is not None:
             known.append(self.integer(variable.low) <= element)
@@ -332,10 +334,10 @@ class Encoder:
         return z3.And(known)
 
     def _extreme_unconstrained(self, name: str) -> z3.ArithRef:
-        return z3.Int(f"max({name})")
+        return z3.Int(f"max({name})", self.context)
 
     def _element_of_comprehension(self, source: Comprehension, element: z3.ArithRef) -> z3.BoolRef:
-        drawn = z3.Int(f"{element}.from({source.variable})")
+        drawn = z3.Int(f"{element}.from({source.variable})", self.context)
         inner = f"{source.variable}@{element}"
         self.names[inner] = drawn
         names: dict[str, Expr] = {source.variable: Name(inner)}

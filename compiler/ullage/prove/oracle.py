@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ullage.bound.problem import Live, ModeProblem, Problem
-from ullage.bound.sampling import ConfigurationDrawer, Sample, holding
-from ullage.expr.evaluate import EvaluationError, evaluate
+from ullage.bound.problem import Live, ModeProblem, RunnerProblem
+from ullage.bound.sampling import ConfigurationDrawer, Sample
+from ullage.expr.evaluate import EvaluationError, evaluate, holding
 from ullage.expr.tree import (
     Binary,
     Call,
@@ -32,6 +32,9 @@ SEED = 20
 ENOUGH = 24
 """Samples that satisfy all assumptions, below which more are drawn for a hard claim."""
 AT_A_TIME = 4
+
+EFFORT_OF_AN_EASY_CLAIM = 10_000
+"""Steps of z3 before more samples are drawn, which cost as much."""
 
 EFFORT_OF_A_LIMIT = 100_000
 """Steps of z3 for whether an amount is within a list, which rests on more than it names."""
@@ -59,6 +62,9 @@ class Oracle:
             return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
         if _roundings(claim) <= 1:
             return self.solver.decide(claim, given, "related").proved
+        easy = self.solver.decide(claim, given, "opaque", EFFORT_OF_AN_EASY_CLAIM)
+        if easy.answer != "unknown":
+            return easy.proved
         if self._refuted_by_more(claim, given):
             return False
         return self.solver.decide(claim, given, "opaque").proved
@@ -150,14 +156,24 @@ def _limits_by_list(claim: Expr) -> bool:
             return False
 
 
-def oracle_for(problem: Problem, solver: Solver) -> Oracle:
-    """An oracle with samples of the problem's legal configurations and live batches."""
-    named = {mode.name + runner.name: mode for runner in problem.runners for mode in runner.modes}
-    modes = tuple(named.values())
-    source = random.Random(SEED)
-    drawer = ConfigurationDrawer(problem.domain, source)
-    samples = tuple(_samples(drawer, modes, source))
-    return Oracle(solver, samples, Demand(modes, drawer, source))
+class Oracles:
+    """An oracle for each runner, with samples of its modes, made when it is first asked for."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self._source = random.Random(SEED)
+        self._drawer = ConfigurationDrawer(solver.domain, self._source)
+        self._made: dict[tuple[str, ...], Oracle] = {}
+
+    def of(self, *runners: RunnerProblem) -> Oracle:
+        """The oracle for questions about some runners."""
+        names = tuple(runner.name for runner in runners)
+        if names not in self._made:
+            modes = tuple(mode for runner in runners for mode in runner.modes)
+            samples = tuple(_samples(self._drawer, modes, self._source))
+            more = Demand(modes, self._drawer, self._source)
+            self._made[names] = Oracle(self.solver, samples, more)
+        return self._made[names]
 
 
 def _samples(

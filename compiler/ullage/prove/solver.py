@@ -19,8 +19,10 @@ import z3
 from ullage.bound.problem import Domain
 from ullage.expr.tree import Comparison, Expr, Integer, Name, conjunction, free_names, negation
 from ullage.prove.encode import Encoder, Terms
+from ullage.prove.refutations import Refutations
+from ullage.prove.signs import is_at_least
 
-Answer = Literal["proved", "refuted", "unknown"]
+Answer = Literal["proved", "refuted", "open", "unknown"]
 Level = Literal["opaque", "related", "full"]
 
 RLIMIT: Mapping[Level, int] = {"opaque": 100_000, "related": 100_000, "full": 4_000_000}
@@ -31,7 +33,10 @@ z3.set_param("ctrl_c", False)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """z3's answer; `model` holds the names of a counterexample when refuted."""
+    """z3's answer; `model` holds the names of a counterexample when refuted.
+
+    `open`: it does not follow from what the level takes in; `unknown`: the effort was spent.
+    """
 
     answer: Answer
     model: Mapping[str, int] | None = None
@@ -63,15 +68,15 @@ class Solver:
         self.lower_bounds: dict[str, int] = {}
         self._decided: dict[tuple[Expr, frozenset[Expr], Level], Verdict] = {}
         self._proved: dict[Expr, list[frozenset[Expr]]] = {}
-        self._refuted: dict[Level, dict[Expr, list[frozenset[Expr]]]] = {
-            level: {} for level in RLIMIT
-        }
+        self._open: dict[Level, dict[Expr, list[frozenset[Expr]]]] = {level: {} for level in RLIMIT}
+        self._refutations = {level: Refutations() for level in RLIMIT}
         self._translations: dict[tuple[Expr, bool], _Translated] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
         self._establish_lower_bounds()
         self._translations.clear()  # made before the lower bounds were known
         self._terms = {True: {}, False: {}}
+        self._refutations = {level: Refutations() for level in RLIMIT}
 
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
@@ -91,15 +96,29 @@ class Solver:
         known = frozenset(given)
         if claim in known or any(needed <= known for needed in self._proved.get(claim, ())):
             return Verdict("proved")
-        if _is_sign(claim) and self._at("opaque", claim, (), effort).proved:
+        if self._has_sign(claim, given):
+            self._proved.setdefault(claim, []).append(known)
             return Verdict("proved")
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         for level in levels[: levels.index(upto) + 1]:
             kept = _relevant(claim, given) if level == "opaque" else tuple(given)
             verdict = self._at(level, claim, kept, effort)
-            if verdict.proved or level == "full":
+            if verdict.proved or level == upto:
                 return verdict
         return Verdict("unknown")
+
+    def _has_sign(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether a claim that an amount is at least 0 or 1 follows from its shape."""
+        match claim:
+            case Comparison("<=", Integer(0 | 1), Name()):  # needs no assumptions as a rule
+                return self._at("opaque", claim, (), None).proved
+            case Comparison("<=", Integer(0 | 1 as bound), amount):
+                return is_at_least(bound, amount, tuple(given), self._names_sign)
+            case _:
+                return False
+
+    def _names_sign(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
+        return self.decide(claim, given, "related").proved
 
     def find(self, condition: Expr, given: Sequence[Expr] = ()) -> Mapping[str, int] | None:
         """Some legal assignment that satisfies `condition`, if z3 finds one."""
@@ -110,13 +129,13 @@ class Solver:
     ) -> Verdict:
         """The verdict of one level. What more assumptions do not prove, fewer do not either."""
         known = frozenset(given)
-        if level != "full" and any(known <= more for more in self._refuted[level].get(claim, ())):
-            return Verdict("unknown")
+        if level != "full" and any(known <= more for more in self._open[level].get(claim, ())):
+            return Verdict("open")
         key = (claim, known, level)
         if key not in self._decided:
             verdict = self._ask(claim, given, level, effort)
-            if verdict.answer == "refuted":
-                self._refuted[level].setdefault(claim, []).append(known)
+            if verdict.answer == "open":
+                self._open[level].setdefault(claim, []).append(known)
             elif verdict.answer == "unknown" and effort is not None:
                 return verdict  # a later question may be worth more
             self._decided[key] = verdict
@@ -125,6 +144,9 @@ class Solver:
     def _ask(
         self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int | None = None
     ) -> Verdict:
+        refutations = self._refutations[level]
+        if level != "full" and refutations.refute(claim, given):
+            return Verdict("open")
         solver, names = self.query((*given, negation(claim)), level)
         if effort is not None:
             solver.set("rlimit", min(effort, RLIMIT[level]))
@@ -132,9 +154,11 @@ class Solver:
         if answer == z3.unsat:
             self._proved.setdefault(claim, []).append(frozenset(given))
             return Verdict("proved")
-        if answer == z3.sat and level == "full":
-            return Verdict("refuted", read_model(solver.model(), names))
-        return Verdict("unknown" if answer == z3.unknown else "refuted")
+        if answer == z3.unknown:
+            return Verdict("unknown")
+        model = read_model(solver.model(), names)
+        refutations.keep(model, self.booleans)
+        return Verdict("refuted", model) if level == "full" else Verdict("open")
 
     def query(
         self, conditions: Sequence[Expr], level: Level = "full"
@@ -236,15 +260,6 @@ def _relevant(claim: Expr, given: Sequence[Expr]) -> tuple[Expr, ...]:
         chosen.update(more)
         known = known.union(*(free_names(each) for each in more))
     return tuple(each for each in given if each in chosen)
-
-
-def _is_sign(claim: Expr) -> bool:
-    """Whether this is asked under many assumptions, and needs none as a rule."""
-    match claim:
-        case Comparison(left=Integer(), right=Name()):
-            return True
-        case _:
-            return False
 
 
 def read_model(model: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> dict[str, int]:

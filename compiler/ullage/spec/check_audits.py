@@ -11,8 +11,9 @@ from ullage.expr.units import Unit
 from ullage.spec import problems
 from ullage.spec.check_transforms import with_let
 from ullage.spec.definitions import Globals
-from ullage.spec.model import Audit, Runner, Spec, StatedFormula
+from ullage.spec.model import Runner, Spec
 from ullage.spec.scope import Expressions, Scope
+from ullage.spec.stated import Audit, StatedFormula
 
 
 def resolve_audit(

@@ -8,8 +8,9 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.parse import FUNCTIONS
 from ullage.place import Place
 from ullage.spec import problems
-from ullage.spec.model import Audit, Runner, Spec, Step, Transform
+from ullage.spec.model import Runner, Spec, Step, Transform
 from ullage.spec.references import report_unknown
+from ullage.spec.stated import Audit
 from ullage.spec.steps import flattened
 
 Named = tuple[str, str, Place]

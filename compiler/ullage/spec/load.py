@@ -22,8 +22,9 @@ from ullage.spec.load_parameters import (
 from ullage.spec.load_runners import load_runner
 from ullage.spec.load_slots import load_carried, load_readers, load_slots
 from ullage.spec.load_transforms import load_transforms
-from ullage.spec.model import LANGUAGE_VERSION, Audit, Runner, Spec
+from ullage.spec.model import LANGUAGE_VERSION, Runner, Spec
 from ullage.spec.reading import Reading
+from ullage.spec.stated import Audit
 from ullage.text.fields import Fields
 from ullage.text.sources import SourceSet
 

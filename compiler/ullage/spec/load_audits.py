@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ullage.spec import problems
-from ullage.spec.model import Audit, Runner, StatedFormula
+from ullage.spec.model import Runner
 from ullage.spec.reading import Reading
 from ullage.spec.references import report_unknown
+from ullage.spec.stated import Audit, StatedFormula
 from ullage.text.fields import Fields, as_scalar, check_choice, check_identifier
 from ullage.text.nodes import Entry, Node, Scalar
 from ullage.text.nodes import Mapping as MappingNode

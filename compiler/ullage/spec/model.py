@@ -12,9 +12,10 @@ from typing import Literal
 
 from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import TRUE, Aggregate, Expr
+from ullage.expr.tree import Aggregate, Expr
 from ullage.place import Place
 from ullage.spec.references import Reference
+from ullage.spec.stated import Audit
 
 LANGUAGE_VERSION = 1
 
@@ -329,37 +330,6 @@ class Runner:
     steps: tuple[Step, ...]
     warm_up: WarmUp | None
     slack: tuple[tuple[str, str], ...]
-    doc: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class StatedFormula:
-    """An engine's own formula for one axis or slot of a runner and worker.
-
-    `when`: for which configurations it is stated.
-    """
-
-    runner: str
-    worker: str
-    target: str
-    formula: Expr
-    expect: tuple[tuple[str, str], ...]
-    place: Place
-    when: Expr = TRUE
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """Formulas that stand beside derived capacities, and what is expected of them.
-
-    `source` says where the rule comes from; `let` are the rule's own local names.
-    """
-
-    name: str
-    source: str
-    let: tuple[tuple[str, Expr], ...]
-    formulas: tuple[StatedFormula, ...]
     doc: str
     place: Place
 

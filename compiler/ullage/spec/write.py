@@ -14,7 +14,6 @@ from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.load_modes import ASSUMED, WHERE
 from ullage.spec.model import (
     LANGUAGE_VERSION,
-    Audit,
     Axis,
     Carried,
     Collective,
@@ -29,13 +28,13 @@ from ullage.spec.model import (
     Runner,
     Slot,
     Spec,
-    StatedFormula,
     Step,
     Transform,
     WarmUp,
     Within,
     Worker,
 )
+from ullage.spec.stated import Audit, StatedFormula
 from ullage.spec.writing import (
     Table,
     condition,

@@ -84,17 +84,17 @@ class _Checker:
     solvers: dict[int, Solver] = field(default_factory=dict)
 
     def check(self, use: Use) -> None:
-        subject = with_labels(spell(use.subject), use.reached.live)
-        key = (use.place, use.code, subject)
-        if key in self.seen:
-            return
+        """Report a use that may lack what it needs, once for each place."""
         solver = self._solver(use.before)
         verdict = solver.decide(use.claim, use.reached.conditions)
-        if not verdict.proved:
-            self.seen.add(key)
-            hint = None if verdict.model is None else self._example(use, solver)
-            message = _message(use, subject)
-            self.collector.error(use.code, message, use.place, hint=hint, related=use.related)
+        subject = with_labels(spell(use.subject), use.reached.live)
+        key = (use.place, use.code, subject)
+        if verdict.proved or key in self.seen:
+            return
+        self.seen.add(key)
+        hint = None if verdict.model is None else self._example(use, solver)
+        message = _message(use, subject)
+        self.collector.error(use.code, message, use.place, hint=hint, related=use.related)
 
     def _solver(self, before: int | None) -> Solver:
         """The solver that knows the constraints before a position only."""

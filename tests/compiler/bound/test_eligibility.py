@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.bounds import defined, derived, number, read, refusal, solver, values
+from support.bounds import certified, defined, derived, number, read, refusal, solver, values
 from support.sluice import SLUICE
 from support.specs import edited, with_file
 from ullage.bound.capacities import Capacities
@@ -16,7 +16,6 @@ from ullage.bound.problem import ModeProblem, Problem, Rewriting
 from ullage.bound.relations import Relation, in_case
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Integer
-from ullage.prove.certificate import certify
 from ullage.prove.checker import Checker
 from ullage.prove.eligibility import check_rewriting
 
@@ -221,7 +220,9 @@ def test_a_certificate_does_not_trust_a_narrowed_guard(tmp_path: Path) -> None:
         replace(each, modes=tuple(map(without_decode, each.modes)))
         for each in found.problem.runners
     )
-    proofs = certify(replace(found.problem, runners=runners), found.capacities, found.solver)
+    proofs = certified(
+        replace(found.problem, runners=runners), found.capacities.by_target, found.solver
+    )
     assert not proofs.of("eager_target", "requests").sound
 
 
@@ -241,7 +242,9 @@ def test_a_certificate_does_not_trust_what_a_mode_is_said_to_come_to(tmp_path: P
     runners = tuple(
         replace(each, modes=tuple(map(smaller, each.modes))) for each in found.problem.runners
     )
-    proofs = certify(replace(found.problem, runners=runners), found.capacities, found.solver)
+    proofs = certified(
+        replace(found.problem, runners=runners), found.capacities.by_target, found.solver
+    )
     assert not proofs.of("eager_target", "requests").sound
 
 
@@ -255,7 +258,9 @@ def test_a_certificate_does_not_trust_a_rewriting(tmp_path: Path) -> None:
     runners = tuple(
         replace(each, modes=tuple(map(stronger, each.modes))) for each in found.problem.runners
     )
-    proofs = certify(replace(found.problem, runners=runners), found.capacities, found.solver)
+    proofs = certified(
+        replace(found.problem, runners=runners), found.capacities.by_target, found.solver
+    )
     assert not proofs.of("decode_graph_target", "requests").sound
 
 

@@ -153,7 +153,7 @@ def test_an_interrupt_ends_quietly(
 def test_an_interrupted_compile_leaves_no_output(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analysis, "certify", interrupted)
+    monkeypatch.setattr(analysis, "plan", interrupted)
     assert ullage("compile", "tank", "--out", "out").shown == "--- exit code 130\n"
     assert sorted(path.name for path in Path().iterdir()) == ["tank"]
 

@@ -13,9 +13,10 @@ import pytest
 from support.command_line import Run
 from support.tank import write_tank
 from ullage import __version__, analysis
+from ullage.bound.capacities import Capacities
 from ullage.commands.settings import read_settings
 from ullage.diagnostics.catalogue import all_codes
-from ullage.prove.certificate import Certificate
+from ullage.prove.certificate import Proof
 
 Golden = Callable[[str, str], None]
 
@@ -115,16 +116,14 @@ def test_all_codes_are_listed(ullage: Run) -> None:
 def test_an_unproven_capacity_is_an_error(
     tank: Path, ullage: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prove = analysis.certify
+    settle = analysis.settle
 
-    def doubt(*given: Any) -> Certificate:
-        certificate = prove(*given)
-        first, *rest = certificate.proofs
+    def doubt(*given: Any) -> tuple[Capacities, tuple[Proof, ...]]:
+        capacities, (first, *rest) = settle(*given)
         flaws = ("leaf: max_requests <= max_requests: z3 does not prove it",)
-        doubtful = replace(first, tight=False, flaws=flaws)
-        return replace(certificate, proofs=(doubtful, *rest))
+        return capacities, (replace(first, tight=False, flaws=flaws), *rest)
 
-    monkeypatch.setattr(analysis, "certify", doubt)
+    monkeypatch.setattr(analysis, "settle", doubt)
     golden("cli/check_unproven.txt", ullage("check", "tank").shown)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support.bounds import Derived, derived, read
+from support.bounds import Derived, certified, derived, read
 from support.proofs import altered, leaf
 from support.small_specs import mode_text, small
-from ullage.bound.capacities import Candidate, Capacities, Capacity
+from ullage.bound.capacities import Candidate, Capacity
 from ullage.expr.tree import FALSE, TRUE, Binary, Expr, Integer, Name
-from ullage.prove.certificate import Proof, certify
+from ullage.prove.certificate import Proof
 
 PARAMETERS = (
     "cap: {type: int, range: [1, 8]}",
@@ -49,7 +49,7 @@ def tokens(found: Derived) -> Capacity:
 
 def proof_of(found: Derived, capacity: Capacity) -> Proof:
     """What the certificate says of a capacity in place of the derived one."""
-    certificate = certify(found.problem, Capacities((capacity,)), found.solver)
+    certificate = certified(found.problem, (capacity,), found.solver)
     return certificate.of(capacity.runner, capacity.target)
 
 
@@ -232,8 +232,7 @@ def test_a_capacity_that_nothing_needs_says_where(tmp_path: Path) -> None:
 def test_unproven_capacities_are_listed(found: Derived, tokens: Capacity) -> None:
     broken = replace(tokens, formula=Integer(1))
     rest = tuple(each for each in found.capacities.by_target if each is not tokens)
-    certificate = certify(found.problem, Capacities((broken, *rest)), found.solver, ("a.b",))
+    certificate = certified(found.problem, (broken, *rest), found.solver)
     assert [each.target for each in certificate.unproven] == ["tokens"]
-    assert certificate.assumed == ("a.b",)
     with pytest.raises(KeyError):
         certificate.of("eager_target", "nothing")

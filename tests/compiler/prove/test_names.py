@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.bounds import derived, live
+from support.bounds import certified, derived, live
 from support.small_specs import mode_text, small
 from ullage.bound.problem import Live
-from ullage.prove.certificate import certify
 from ullage.prove.names import with_labels
 
 
@@ -62,8 +61,7 @@ def test_a_flaw_of_a_proof_has_no_names_but_the_author_s(tmp_path: Path) -> None
     (candidate,) = capacity.candidates
     beyond = {**candidate.witness, "total(length)": candidate.witness["requests"]}
     wrong = replace(capacity, candidates=(replace(candidate, witness=beyond),))
-    broken = replace(found.capacities, by_target=(wrong,))
-    flaws = certify(found.problem, broken, found.solver).proofs[0].flaws
+    flaws = certified(found.problem, (wrong,), found.solver).proofs[0].flaws
     assert flaws
     assert all("total(" not in flaw and "@" not in flaw for flaw in flaws)
 

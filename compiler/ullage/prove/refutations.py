@@ -1,0 +1,36 @@
+"""What z3 has found against some claims, tried against others before z3 is asked again.
+
+A model satisfies all that z3 was told of its names, so it counts against any claim about some of
+them that z3 would be told no more for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ullage.expr.evaluate import Environment, holding
+from ullage.expr.tree import Expr
+
+KEPT = 64
+
+
+@dataclass
+class Refutations:
+    """The last models that were found."""
+
+    models: deque[Environment] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def keep(self, model: Mapping[str, int], booleans: frozenset[str]) -> None:
+        """Keep what a model says of integers and of the names that are `booleans`."""
+        values = {name: bool(value) if name in booleans else value for name, value in model.items()}
+        self.models.appendleft(Environment(values).remembering())
+
+    def refute(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether some model satisfies all that is given and not the claim, with a value each."""
+        holds = holding(claim, True)
+        return any(
+            not holds(model) and all(holding(each, False)(model) for each in given)
+            for model in self.models
+        )

@@ -1,0 +1,99 @@
+"""Items are shared out to processes, and it shows in nothing but the time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ullage import processes
+from ullage.processes import LostProcessError, at_once, in_turn
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes, on a machine with one processor and beside a test runner's threads too."""
+    monkeypatch.setattr(processes, "_processors", lambda: 2)
+    monkeypatch.setattr(processes, "_can_fork", lambda: True)
+
+
+def slowly(item: int) -> tuple[int, int]:
+    """The item and who has done it; slow enough that the other process takes some as well."""
+    time.sleep(0.02)
+    return item, os.getpid()
+
+
+@pytest.mark.usefixtures("two")
+def test_results_come_in_the_order_of_the_items_whoever_has_done_them() -> None:
+    done = at_once(slowly, range(12))
+    assert [item for item, _ in done] == list(range(12))
+    assert len({process for _, process in done}) == 2
+
+
+@pytest.mark.usefixtures("two")
+def test_more_items_than_a_pipe_holds_tickets_for_are_all_done() -> None:
+    items = range(3 * processes._TICKETS + 5)
+    assert at_once(lambda item: item + 1, items) == [item + 1 for item in items]
+
+
+@given(st.lists(st.integers(), max_size=5))
+def test_in_turn_and_at_once_give_the_same(items: list[int]) -> None:
+    def function(item: int) -> int:
+        return item * item + 1
+
+    assert at_once(function, items) == in_turn(function, items)
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("fatal", [0, 11])
+def test_what_a_function_raises_is_raised_whichever_process_met_it(fatal: int) -> None:
+    def function(item: int) -> int:
+        slowly(item)
+        if item == fatal:
+            raise LookupError(f"item {item}")
+        return item
+
+    with pytest.raises(LookupError, match=f"item {fatal}"):
+        at_once(function, range(12))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("two")
+def test_a_process_that_is_killed_is_said_to_be_lost() -> None:
+    first = os.getpid()
+
+    def function(item: int) -> int:
+        if os.getpid() != first:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1)
+        return item
+
+    with pytest.raises(LostProcessError, match="ended early"):
+        at_once(function, range(4))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("two")
+def test_an_interrupt_leaves_no_process_behind() -> None:
+    first = os.getpid()
+
+    def function(item: int) -> int:
+        if os.getpid() == first:
+            raise KeyboardInterrupt
+        time.sleep(60)
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once(function, range(4))
+    assert not multiprocessing.active_children()
+
+
+def test_beside_other_threads_this_process_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_processors", lambda: 4)
+    monkeypatch.setattr("threading.active_count", lambda: 2)
+    assert {process for _, process in at_once(slowly, range(4))} == {os.getpid()}
