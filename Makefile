@@ -17,7 +17,7 @@ STAMP  := $(VENV)/installed-$(shell { echo "$(CURDIR)"; cat pyproject.toml const
 test test-fast: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile check demo demo-dp test test-fast lint format bench clean
+.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ format: install  ## let ruff format and mend what it can
 
 bench: install  ## measure compile time, as ratios to what is unavoidable
 	$(PY) benchmarks/compile_time.py $(ARGS)
+
+bench-scale: install  ## measure how compile time and memory grow, up to 1,000 modes
+	$(PY) benchmarks/scale.py $(ARGS)
 
 clean:  ## remove .venv and the caches of tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

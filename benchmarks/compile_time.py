@@ -9,29 +9,18 @@ a while slows both sides.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
+from measuring import ULLAGE, CommandError, record, seconds_of
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "compile_time.json"
-
 IMPORTS = [sys.executable, "-c", "import sympy, z3"]
-# What the console script does, without needing it to be on the path.
-ULLAGE = [sys.executable, "-c", "import sys; from ullage.cli import main; sys.exit(main())"]
 
 # Largest acceptable ratio to the imports.
 TARGETS = {"cold": 8.0, "warm": 0.5}
@@ -51,32 +40,6 @@ class Spread:
     median: float
     least: float
     most: float
-
-
-class CommandError(Exception):
-    """A measured command exited with an error; its time would mean nothing."""
-
-
-def seconds_of(command: list[str], cache: Path | None = None) -> float:
-    environment = dict(os.environ)
-    environment.pop("ULLAGE_NO_CACHE", None)  # or there would be no warm compile
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # sympy has its byte code; an engine too
-    if cache is not None:
-        environment["ULLAGE_CACHE_DIR"] = str(cache)
-    started = time.perf_counter()
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    elapsed = time.perf_counter() - started
-    if done.returncode != 0:
-        raise CommandError(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return elapsed
 
 
 def measure_round(specs: str, scratch: Path) -> Round:
@@ -134,26 +97,14 @@ def report(rounds: list[Round], specs: str) -> Table:
     return table
 
 
-def record(rounds: list[Round], specs: str) -> None:
-    """Overwrites the recorded result: its history is the repository's."""
-    packages = ("ullage", "sympy", "z3-solver", "ruff")
-    result = {
-        "what": f"whole-process seconds of ullage compile {specs}",
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": {
-            "architecture": platform.machine(),
-            "cores": os.cpu_count(),
-            "system": platform.system(),
-            "python": platform.python_version(),
-        },
-        "versions": {name: version(name) for name in packages},
+def keep(rounds: list[Round], specs: str) -> None:
+    measured = {
         "targets": TARGETS,
         "ratios_to_imports": {name: asdict(values) for name, values in ratios(rounds).items()},
         "seconds": {name: asdict(values) for name, values in times(rounds).items()},
         "rounds": [asdict(turn) for turn in rounds],
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+    record("compile_time", f"whole-process seconds of ullage compile {specs}", measured)
 
 
 def misses(rounds: list[Round]) -> list[str]:
@@ -181,7 +132,7 @@ def main() -> int:
         return 2
     Console().print(report(rounds, asked.specs))
     if asked.record:
-        record(rounds, asked.specs)
+        keep(rounds, asked.specs)
     return 1 if asked.check and misses(rounds) else 0
 
 

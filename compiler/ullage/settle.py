@@ -1,7 +1,8 @@
 """Bounds and proves every capacity, different ones at once.
 
 The proof of a capacity asks again much of what its derivation asked, so one process does both; the
-checker still takes nothing from the search but the steps.
+checker still takes nothing from the search but the steps. What one runner asks is not known to the
+next, which another process may have: so it comes to the same on any number of processors.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ def settle(
 
     def settled(of: tuple[RunnerProblem, Sequence[str]]) -> list[_Settled]:
         runner, targets = of
+        apart = oracles.apart()
+        oracle = apart.of(runner)
         found: list[_Settled] = []
         for target in targets:
             progress(f"bounding and proving {runner.name}.{target}")
             own = Collector(collector.sources)
-            capacity = derive(runner, target, oracles.of(runner), own)
-            proof = None if capacity is None else certify(runner, capacity, oracles.solver)
+            capacity = derive(runner, target, oracle, own)
+            proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found.append(_Settled(capacity, proof, own.diagnostics))
         return found
 

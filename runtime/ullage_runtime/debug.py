@@ -73,8 +73,10 @@ def poison(tensor: Tensor) -> None:
     tensor.fill_(poison_value(tensor.dtype))
 
 
-def poison_around(slot: Tensor, source: Tensor | None) -> None:
-    """Poison a whole slot, but for a source that lies in it already."""
+def poison_around(slot: Tensor | None, source: Tensor | None) -> None:
+    """Poison a whole slot, if there is one, but for a source that lies in it already."""
+    if slot is None:
+        return
     if source is None or not is_in_place(source, slot):
         poison(slot)
         return

@@ -168,3 +168,43 @@ def test_what_would_not_be_so_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError) as caught:
         derived(tmp_path, files)
     assert code in {each.code for each in caught.value.diagnostics}
+
+
+CHOOSY = """\
+runner: graph
+workers: [target]
+modes: [decode]
+slots: all
+accepts: ["requests <= 2"]
+exclusive: true
+fallback: eager
+steps:
+  - {do: load}
+"""
+CHOSEN: dict[str, tuple[str, bool]] = {
+    "the sum over all": ("sum_ranks(tokens)", False),
+    "another maximum": ("max_ranks(tokens)", False),
+    "the same maximum": ("max_ranks(requests)", True),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_batch_that_a_maximum_over_ranks_chooses_limits_every_rank(
+    name: str, tmp_path: Path
+) -> None:
+    tokens, tight = CHOSEN[name]
+    both = (
+        "both: {collective: {op: all_gather, group: dp}, requests: 'max_ranks(requests)',"
+        f" tokens: '{tokens}'}}"
+    )
+    mode = mode_text(
+        live={"requests": "1; 3", "n": "1; 3"},
+        where=["n <= requests"],
+        requests="requests",
+        tokens="n",
+        pipeline=["both"],
+    )
+    files = {**small(mode, parameters=TWO, transforms=(both,), ranks="dp"), "graph.yaml": CHOOSY}
+    found = derived(tmp_path, files)
+    assert differences(found) == []
+    assert found.certificate.of("graph_target", "tokens").tight is tight

@@ -106,6 +106,11 @@ SUMMED = mode_text(
     requests="requests",
     tokens="sum_requests(length)",
 ).replace("seen_in: assumed", "seen_in: batch.length")
+SPLIT = mode_text(
+    live={"requests": "1; cap", "toks": "0; cap - requests + 2"},
+    requests="requests",
+    tokens="toks // 2",
+)
 TWO = (
     "cap: {type: int, range: [1, 6]}",
     "low: {type: int, range: [0, 4]}",
@@ -287,6 +292,11 @@ CASES: dict[str, Case] = {
             GRAPH.replace("fallback: eager", "fallback: tiny"),
             runner_text("tiny", "accepts: [requests <= 3]", "exclusive: true", "fallback: eager"),
         ),
+    ),
+    "a runner that never takes a batch": Case(
+        modes=(SPLIT,),
+        parameters=("cap: {type: int, range: [1, 4]}", "flag: {type: bool}"),
+        runners=(graph("flag and not flag", "align_up(tokens, cap) <= 3"),),
     ),
     "a runner that takes everything where it exists": Case(
         runners=(runner_text("graph", "when: flag", "exclusive: true", "fallback: eager"),),

@@ -77,7 +77,8 @@ slots:
      accepts: [int64], modes: [serving], optional: true, values: [-4, 900]}
   flags: {shape: [rows], dtype: bool, source: batch.flags, when: deep, values: [0, 1]}
   hints:
-    {shape: [rows], dtype: int32, source: batch.hints, when: deep, optional: true, device: host}
+    {shape: [rows], dtype: int32, source: batch.hints, when: deep, modes: [serving],
+     optional: true, device: host}
   cells:
     {shape: ["sum_requests(length)"], dtype: int32, source: batch.cells, modes: [serving],
      values: [0, 99]}

@@ -35,8 +35,10 @@ def counterexample(
         **shower.part(found.parameters, assignment, claim),
         **shower.raised(found.parameters, assignment),
     }
+    drawn_from = {space.members.get(name) for name in (*live, *matter)}
+    shown = matter.keys() | drawn_from
     return Counterexample(
-        {name: found.parameters[name] for name in found.parameters if name in matter},
+        {name: found.parameters[name] for name in found.parameters if name in shown},
         found.parameters,
         {each.label: live[each.name] for each in space.live if each.name in live},
         extent,

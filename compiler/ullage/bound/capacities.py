@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from ullage.bound.steps import Step
 from ullage.expr.tree import Expr
@@ -59,7 +60,7 @@ class Capacity:
         return tuple(candidate for candidate in self.candidates if candidate.binding)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Capacities:
     """All capacities of all runners, in declared order."""
 
@@ -67,7 +68,8 @@ class Capacities:
 
     def of(self, runner: str, target: str) -> Capacity:
         """The capacity of `target` (an axis, or `slot.dimension`) of `runner`."""
-        for capacity in self.by_target:
-            if capacity.runner == runner and capacity.target == target:
-                return capacity
-        raise KeyError(f"{runner}.{target}")
+        return self._named[runner, target]
+
+    @cached_property
+    def _named(self) -> Mapping[tuple[str, str], Capacity]:
+        return {(each.runner, each.target): each for each in self.by_target}

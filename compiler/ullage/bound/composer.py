@@ -32,16 +32,6 @@ from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
 ForWorker = Callable[[Expr], Expr]
 
 
-def serving_definitions(resolved: ResolvedSpec) -> dict[str, Expr]:
-    """The definitions that change while serving, each written out down to parameters."""
-    varying = {each.name for each in resolved.spec.parameters if each.varies is not None}
-    found: dict[str, Expr] = {}
-    for definition in resolved.spec.definitions:
-        if free_names(definition.value) & (varying | found.keys()):
-            found[definition.name] = substitute(definition.value, found)
-    return found
-
-
 @dataclass
 class Composer:
     """Collects the live variables of one mode, its own and those of other ranks.
@@ -89,7 +79,8 @@ class Composer:
 
     def rewrite(self, expression: Expr) -> Expr:
         """The expression for the worker, with what varies while serving written out."""
-        return self.for_worker(substitute(expression, serving_definitions(self.resolved)))
+        serving = self.resolved.serving
+        return self.for_worker(substitute(expression, serving) if serving else expression)
 
     # Live variables
 
@@ -130,6 +121,8 @@ class Composer:
 
     def _varying(self, mode: Mode) -> list[Parameter]:
         """The parameters that change while serving and that the mode depends on."""
+        if not self.resolved.varying:
+            return []
         own = [entry for runner in self.runners for entry in runner.pipeline]
         entries = (*mode.pipeline, *own)
         steps = [self._transform(entry) for entry in entries]
@@ -140,10 +133,11 @@ class Composer:
             *(value for step in steps for _, value in (*step.let, *step.assigns)),
             *(end for each in mode.live for end in (each.range.low, each.range.high)),
             *mode.where,
-            *(dimension for slot in self.resolved.spec.slots for dimension in slot.shape),
         ]
-        unfold = serving_definitions(self.resolved)
-        used = frozenset().union(*(free_names(substitute(each, unfold)) for each in expressions))
+        unfold = self.resolved.serving
+        used = self.resolved.varying_in_shapes.union(
+            *(free_names(substitute(each, unfold)) for each in expressions)
+        )
         return [
             each
             for each in self.resolved.spec.parameters
@@ -205,7 +199,7 @@ class Composer:
         return axes, stages
 
     def _transform(self, entry: PipelineEntry) -> Transform:
-        return next(t for t in self.resolved.spec.transforms if t.name == entry.transform)
+        return self.resolved.transforms[entry.transform]
 
     def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
         return {name: substitute(self.rewrite(value), named) for name, value in entry.arguments}

@@ -9,7 +9,7 @@ from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError, chained
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.bound.relations import NotLinearError
+from ullage.bound.relations import NotLinearError, Relation
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
@@ -31,6 +31,7 @@ from ullage.expr.tree import (
     rebuild,
     substitute,
 )
+from ullage.place import BUILT_IN, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,9 @@ class _Deriver:
                 "U402",
                 f"no bound on '{error.variable}' follows from "
                 f"{spell(Comparison('<=', error.relation.left, error.relation.right))}",
-                mode.place,
-                hint="write the relation as a sum in which the variable has a constant factor",
+                _place_of(error.relation, mode),
+                hint="write the relation as a sum in which the variable has one factor, at least 1 "
+                "in every configuration",
             )
         else:
             branches = [
@@ -372,3 +374,9 @@ def _conjuncts(node: Expr) -> tuple[Expr, ...]:
     if isinstance(node, Logical) and node.junction == "and":
         return node.operands
     return () if node == TRUE else (node,)
+
+
+def _place_of(relation: Relation, mode: ModeProblem) -> Place:
+    """Where a relation was written, as far as one of its sides still knows."""
+    sides = (relation.left.place, relation.right.place)
+    return next((each for each in sides if each != BUILT_IN), mode.place)

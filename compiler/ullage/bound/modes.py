@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ullage.bound.composer import Composer, ForWorker, serving_definitions
+from ullage.bound.composer import Composer, ForWorker
 from ullage.bound.eligibility import (
     chosen,
     couplings_of,
@@ -120,7 +120,7 @@ class _Composition:
             for slot in loaded_slots(self.resolved, self.runner, self.mode)
         )
         alone = ((extent,) for extent in parts.extents.values())
-        return tuple((*each, *parts.conditions) for each in (*alone, *slots))
+        return tuple((*each, *parts.conditions) for each in dict.fromkeys((*alone, *slots)))
 
     def _parts(self, composer: Composer) -> _Parts:
         axes, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
@@ -247,10 +247,9 @@ def _shares(composer: Composer) -> Iterator[Share]:
 
 def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:
     """The axes after the leading transforms whose result the sources hold."""
-    in_batch = {each.name for each in resolved.spec.transforms if each.in_batch}
     axes = stages[0].extents
     for stage in stages[1:]:
-        if stage.transform not in in_batch:
+        if stage.transform is None or not resolved.transforms[stage.transform].in_batch:
             break
         axes = stage.extents
     return dict(axes)
@@ -261,18 +260,21 @@ def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slo
     labels = {mode.name, *mode.families}
     return [
         slot
-        for slot in resolved.spec.slots
-        if slot.name in runner.slots and (not slot.modes or labels & set(slot.modes))
+        for slot in resolved.slots_of(runner)
+        if not slot.modes or not labels.isdisjoint(slot.modes)
     ]
 
 
 def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
     """Whether a dimension follows neither from parameters alone nor from a single axis."""
-    axes = {axis.name for axis in resolved.spec.axes}
-    known = axes | set(resolved.kinds) | {"worker"}
-    names = free_names(substitute(dimension, serving_definitions(resolved)))
-    if names & {each.name for each in resolved.spec.parameters if each.varies is not None}:
+    if isinstance(dimension, Name) and dimension.name in resolved.axes:
+        return False
+    axes, kinds = resolved.axes, resolved.kinds
+    names = free_names(substitute(dimension, resolved.serving))
+    if names & resolved.varying:
         return True
-    if not names <= known or any(isinstance(part, Over) for part in walk(dimension)):
+    if any(name not in axes and name not in kinds and name != "worker" for name in names):
         return True
-    return bool(names & axes) and not (isinstance(dimension, Name) and dimension.name in axes)
+    if any(isinstance(part, Over) for part in walk(dimension)):
+        return True
+    return bool(names & axes)

@@ -76,7 +76,7 @@ class _Narrowing:
         mode = replace(self._whole(), guard=guard, extents={AMOUNT: amount})
         alone = replace(self.runner, guard=guard, modes=(mode,), targets=(AMOUNT,), slack={})
         capacity = derive(alone, AMOUNT, self.oracle, Collector())
-        if capacity is None:
+        if capacity is None or mode.name not in capacity.sound:
             return None
         return Reach(amount, limit, leaf.guard, capacity.formula, capacity.sound[mode.name])
 

@@ -21,6 +21,7 @@ from ullage.expr.tree import (
     free_names,
     negation,
 )
+from ullage.spec.order import dependency_order
 
 Value = int | bool | list[int]
 Sample = Environment
@@ -60,10 +61,17 @@ class ConfigurationDrawer:
         self._rests_on: dict[str, frozenset[str]] = {}
         for definition in domain.definitions:
             self._rests_on[definition.name] = self._under(definition.value)
+        self._ranges = {each.name: self._under_range(each) for each in domain.variables}
+        self._variables = self._in_order()
+        self._ranging = _users((each.name, self._ranges[each.name]) for each in self._variables)
+        self._resting = _users(
+            (each.name, self._rests_on[each.name]) for each in domain.definitions
+        )
+        self._behind = {each.name: self._defining(each) for each in domain.variables}
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
         drawn = self._dependents.keys()
         self._constraints = {each: self._under(each) & drawn for each in _legal(domain)}
-        self._last: Sample = self._drawn(Sample({}), domain.variables, domain.definitions)
+        self._last: Sample = self._drawn(Sample({}), self._variables, domain.definitions)
 
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
@@ -111,6 +119,8 @@ class ConfigurationDrawer:
         values = dict(sample.values)
         drawn = Sample(values)  # sees each value as soon as it is there
         for variable in variables:
+            for definition in self._behind[variable.name]:
+                values[definition.name] = _defined(definition.value, drawn)
             values[variable.name] = draw_value(variable, drawn, self.source)
         for definition in definitions:
             values[definition.name] = _defined(definition.value, drawn)
@@ -121,16 +131,48 @@ class ConfigurationDrawer:
         names = free_names(node)
         return names.union(*(self._rests_on.get(name, frozenset()) for name in names))
 
+    def _under_range(self, variable: Variable) -> frozenset[str]:
+        ends = [end for end in (variable.low, variable.high) if end is not None]
+        return frozenset[str]().union(*map(self._under, ends))
+
+    def _in_order(self) -> tuple[Variable, ...]:
+        """The parameters, each behind those that its range rests on."""
+        variables = {each.name: each for each in self.domain.variables}
+        positions = {name: position for position, name in enumerate(variables)}
+        uses = {
+            name: sorted(self._ranges[name] & positions.keys() - {name}, key=positions.__getitem__)
+            for name in variables
+        }
+        ordered, _ = dependency_order(uses)
+        return tuple(variables[name] for name in ordered)
+
+    def _defining(self, variable: Variable) -> tuple[Definition, ...]:
+        """The definitions that the range of a parameter rests on."""
+        under = self._ranges[variable.name]
+        if under.isdisjoint(self._rests_on):
+            return ()
+        return tuple(each for each in self.domain.definitions if each.name in under)
+
     def _depending(self, first: Variable) -> _Dependents:
-        names = {first.name}
-        parameters = [first]
-        for variable in self.domain.variables:
-            ends = [end for end in (variable.low, variable.high) if end is not None]
-            if any(self._under(end) & names for end in ends):
-                names.add(variable.name)
-                parameters.append(variable)
-        definitions = [d for d in self.domain.definitions if self._rests_on[d.name] & names]
-        return _Dependents(tuple(parameters), tuple(definitions), frozenset(names))
+        names, pending = {first.name}, [first.name]
+        while pending:
+            new = self._ranging.get(pending.pop(), set()) - names
+            names |= new
+            pending.extend(new)
+        behind = names - {first.name}
+        parameters = [each for each in self._variables if each.name in behind] if behind else []
+        resting = set[str]().union(*(self._resting.get(name, ()) for name in names))
+        definitions = [d for d in self.domain.definitions if d.name in resting] if resting else []
+        return _Dependents((first, *parameters), tuple(definitions), frozenset(names))
+
+
+def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:
+    """For each name those that use it."""
+    found: dict[str, set[str]] = {}
+    for user, used in uses:
+        for name in used:
+            found.setdefault(name, set()).add(user)
+    return found
 
 
 def _legal(domain: Domain) -> Iterator[Expr]:
@@ -187,5 +229,8 @@ def _drawn_list(low: int, high: int, source: random.Random) -> list[int]:
 def _end(end: Expr | None, sample: Sample, default: int) -> int:
     if end is None:
         return default
-    value = evaluate(end, sample)
+    try:
+        value = evaluate(end, sample)
+    except EvaluationError:
+        return default  # no value of this configuration is legal, or its guard is false here
     return value if isinstance(value, int) else default

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from ullage.bound.modes import compose
@@ -37,7 +37,7 @@ from ullage.expr.tree import (
     substitute,
     transform,
 )
-from ullage.spec.chains import chain
+from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, Runner, Worker
 
@@ -88,10 +88,14 @@ def specialise(resolved: ResolvedSpec, collector: Collector | None = None) -> Pr
     gathered in `collector` if one is given.
     """
     found = Collector() if collector is None else collector
+    workers = [
+        (each, for_worker(resolved, each.name), serving_by_mode(resolved.spec.runners, each.name))
+        for each in resolved.spec.workers
+    ]
     runners = [
-        runner_problem(resolved, runner, worker, found)
+        runner_problem(resolved, runner, worker, rewrite, serving, found)
         for runner in resolved.spec.runners
-        for worker in resolved.spec.workers
+        for worker, rewrite, serving in workers
         if worker.name in runner.workers
     ]
     found.raise_if_errors()
@@ -99,19 +103,25 @@ def specialise(resolved: ResolvedSpec, collector: Collector | None = None) -> Pr
 
 
 def runner_problem(
-    resolved: ResolvedSpec, runner: Runner, worker: Worker, collector: Collector
+    resolved: ResolvedSpec,
+    runner: Runner,
+    worker: Worker,
+    rewrite: ForWorker,
+    serving: Mapping[str, tuple[Runner, ...]],
+    collector: Collector,
 ) -> RunnerProblem:
-    """One runner of one worker, with the modes that the worker can be in."""
-    rewrite = for_worker(resolved, worker.name)
+    """One runner of one worker, with the modes that the worker can be in.
+
+    `serving`: the runners that serve each mode on the worker.
+    """
     guard = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
     composed: list[ModeProblem] = []
-    for mode in resolved.spec.modes:
-        if mode.name in runner.modes:
-            try:
-                before = _asked_before(resolved, runner, worker, mode)
-                composed.append(compose(resolved, mode, runner, before, rewrite, guard))
-            except NotSummableError as error:
-                _report_sum(error, mode, collector)
+    for mode in resolved.modes_of(runner):
+        try:
+            before = _asked_before(runner, serving.get(mode.name, ()))
+            composed.append(compose(resolved, mode, runner, before, rewrite, guard))
+        except NotSummableError as error:
+            _report_sum(error, mode, collector)
     for problem in composed:
         _check_couplings(problem, collector)
     modes = tuple(mode for mode in composed if mode.guard != FALSE)
@@ -129,11 +139,9 @@ def runner_problem(
     )
 
 
-def _asked_before(
-    resolved: ResolvedSpec, runner: Runner, worker: Worker, mode: Mode
-) -> tuple[Runner, ...]:
+def _asked_before(runner: Runner, serving: tuple[Runner, ...]) -> tuple[Runner, ...]:
     """The exclusive runners that are asked for a batch before `runner` is."""
-    asked = chain(resolved.spec.runners, worker.name, mode.name)
+    asked = chain_of(serving)
     return tuple(each for each in asked[: asked.index(runner)] if each.exclusive)
 
 
@@ -148,6 +156,12 @@ def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> No
     )
 
 
+_COUPLING = "a coupling compares live variables with <, <=, ==, >= or >, joined by 'and'"
+_VARIES = (
+    "take the largest value, upper(name), or put the bound into the range of the live variable"
+)
+
+
 def _check_couplings(mode: ModeProblem, collector: Collector) -> None:
     for coupling in (each for each in mode.couplings if each.bounds):
         condition = coupling.condition
@@ -158,7 +172,7 @@ def _check_couplings(mode: ModeProblem, collector: Collector) -> None:
                 "U402",
                 f"mode '{mode.name}': {spell(condition)} {reason}",
                 condition.place,
-                hint="a coupling compares live variables with <, <=, ==, >= or >, joined by 'and'",
+                hint=_VARIES if varies else _COUPLING,
                 related=((mode.place, f"mode '{mode.name}'"),),
             )
 
@@ -168,38 +182,42 @@ def domain_of(resolved: ResolvedSpec) -> Domain:
     variables: list[Variable] = []
     definitions: list[Definition] = []
     constraints: list[Constraint] = []
+    instances = _Instances(resolved)
     for parameter in resolved.spec.parameters:
-        variables.extend(_variables(resolved, parameter))
+        variables.extend(_variables(instances, parameter))
     for definition in resolved.spec.definitions:
         kind = _kind_of(resolved.kinds[definition.name])
-        for name, rewrite, exists in _instances(resolved, (definition.name,)):
+        for name, rewrite, exists in instances.of((definition.name,)):
             guard = conjunction(rewrite(definition.when), exists)
             value = rewrite(definition.value)
             full_name = definition.name if name is None else worker_name(definition.name, name)
             definitions.append(Definition(full_name, kind, value, guard, definition.place))
     for constraint in resolved.spec.constraints:
         mentioned = tuple(free_names(constraint.that) | free_names(constraint.when))
-        for _, rewrite, exists in _instances(resolved, mentioned):
+        for _, rewrite, exists in instances.of(mentioned):
             unless = negation(conjunction(rewrite(constraint.when), exists))
             that = fold(disjunction(unless, rewrite(constraint.that)))
             constraints.append(Constraint(that, constraint.reason, constraint.place))
     return Domain(tuple(variables), tuple(definitions), tuple(constraints))
 
 
-def _instances(
-    resolved: ResolvedSpec, names: tuple[str, ...]
-) -> list[tuple[str | None, ForWorker, Expr]]:
-    """The workers that a declaration about `names` stands for; one without a name if all agree."""
-    workers = resolved.spec.workers
-    if not any(name in resolved.worker_dependent or name == "worker" for name in names):
-        return [(None, for_worker(resolved, workers[0].name), conjunction())]
-    rewrites = [(worker, for_worker(resolved, worker.name)) for worker in workers]
-    return [(worker.name, rewrite, rewrite(worker.when)) for worker, rewrite in rewrites]
+class _Instances:
+    """The workers that a declaration stands for."""
+
+    def __init__(self, resolved: ResolvedSpec) -> None:
+        self._differing = resolved.worker_dependent | {"worker"}
+        self._workers = [(each, for_worker(resolved, each.name)) for each in resolved.spec.workers]
+
+    def of(self, names: tuple[str, ...]) -> list[tuple[str | None, ForWorker, Expr]]:
+        """Of one about `names`: each worker, or one without a name if all agree."""
+        if self._differing.isdisjoint(names):
+            return [(None, self._workers[0][1], conjunction())]
+        return [(each.name, rewrite, rewrite(each.when)) for each, rewrite in self._workers]
 
 
-def _variables(resolved: ResolvedSpec, parameter: Parameter) -> list[Variable]:
+def _variables(instances: _Instances, parameter: Parameter) -> list[Variable]:
     found: list[Variable] = []
-    for name, rewrite, exists in _instances(resolved, (parameter.name,)):
+    for name, rewrite, exists in instances.of((parameter.name,)):
         low, high = _range(parameter)
         found.append(
             Variable(

@@ -10,6 +10,7 @@ from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
 from ullage.emit.formatting import formatter_version
 from ullage.emit.package import emit
+from ullage.processes import at_once
 from ullage.text.sources import SourceSet
 
 
@@ -22,7 +23,7 @@ def build(specs: Path, name: str, progress: Progress) -> tuple[Compiled, SourceS
     progress("generating code")
     compiled = Compiled(
         analysis.resolved.spec.engine,
-        emit(analysis),
+        emit(analysis, at_once),
         {
             "compiler": f"ullage {__version__}",
             "formatter": formatter_version(),

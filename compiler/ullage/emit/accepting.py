@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ullage.emit.model import EngineModel, RunnerModel
+from ullage.emit.model import Chain, RunnerModel
 from ullage.emit.padding import summing_source
 from ullage.emit.refused_values import values_behind
 from ullage.emit.scope import Scope
@@ -14,32 +14,10 @@ from ullage.emit.text import comment, literal
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, Integer, Name, conjunction, free_names, substitute
-from ullage.spec.chains import chain
-from ullage.spec.model import Mode, NamedText
+from ullage.spec.model import NamedText
 
 _PAD = "<pad>"
 """Whether load was asked to pad, as a name that no spec has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The runners of one worker that are asked in turn for the batches of a mode."""
-
-    mode: Mode
-    runners: tuple[RunnerModel, ...]
-
-
-def chains_of(engine: EngineModel, worker: str) -> tuple[Chain, ...]:
-    """The chains of a worker, for each mode that it can be in."""
-    known = {each.planned.runner: each for each in engine.runners if each.planned.worker == worker}
-    found: list[Chain] = []
-    for mode in engine.spec.modes:
-        asked = chain(engine.analysis.resolved.spec.runners, worker, mode.name)
-        runners = tuple(known[each.name] for each in asked if each.name in known)
-        serving = tuple(each for each in runners if mode in (served for served, _ in each.modes))
-        if serving:
-            found.append(Chain(mode, serving))
-    return tuple(found)
 
 
 def shared_slots(chain: Chain) -> frozenset[str]:
@@ -49,11 +27,6 @@ def shared_slots(chain: Chain) -> frozenset[str]:
         for each in chain.runners
     ]
     return frozenset(loaded[0].intersection(*loaded))
-
-
-def has_choice(engine: EngineModel, worker: str) -> bool:
-    """Whether some batch of the worker could go to several runners."""
-    return any(len(each.runners) > 1 for each in chains_of(engine, worker))
 
 
 def asked_facts(runner: RunnerModel) -> tuple[NamedText, ...]:

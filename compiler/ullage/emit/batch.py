@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from ullage.emit.accepting import has_choice
-from ullage.emit.model import EngineModel, LiveField, RunnerModel
+from ullage.emit.live_fields import LiveField
+from ullage.emit.model import EngineModel, RunnerModel
 from ullage.emit.modules import Module
-from ullage.emit.needs import needs_of
+from ullage.emit.needs import FieldPath, Needs
 from ullage.emit.rendering import render
 from ullage.emit.text import comment, docstring, entries, literal, sentence, tuple_of
 from ullage.expr.spell import spell
@@ -58,7 +59,7 @@ class BatchView:
     fields: tuple[FieldView, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BatchEmitter:
     """Writes the batches of one engine."""
 
@@ -80,7 +81,7 @@ class BatchEmitter:
             ],
             live_doc=self._live_doc(),
             live_fields=[self._live_field(each) for each in self.engine.live_fields.values()],
-            offers=any(has_choice(self.engine, each.name) for each in self.engine.spec.workers),
+            offers=any(self.engine.has_choice(each.name) for each in self.engine.spec.workers),
             batches=[self._batch(each) for each in self.engine.runners],
         )
         about = (
@@ -93,17 +94,43 @@ class BatchEmitter:
         about = "What a scheduler hands to a runner; its tensors have exactly the live rows"
         return docstring(
             (sentence(about), "Without live rows none of them is needed."),
-            listing=entries((each.name, self._text_of(each)) for each in fields),
+            listing=entries((each.name, self._texts[each.path]) for each in fields),
         )
 
-    def _text_of(self, field: LiveField) -> str:
+    @cached_property
+    def _texts(self) -> Mapping[FieldPath, str]:
+        """What each field of a live batch is, and in which modes it is needed."""
+        needs = Needs(self.engine)
+        return {path: self._text(each, needs) for path, each in self.engine.live_fields.items()}
+
+    def _text(self, field: LiveField, needs: Needs) -> str:
         if field.varies is not None:
             return f"{field.varies.doc or field.varies.name}; None for the configured value."
-        needs = needs_of(self.engine, field)
-        return sentence("; ".join(dict.fromkeys((*self._texts_of(field), *needs))))
+        texts = (*self._texts_of(field), *needs.of(field))
+        return sentence("; ".join(dict.fromkeys(texts)))
+
+    @cached_property
+    def _slots(self) -> Mapping[FieldPath, list[Slot]]:
+        """The slots that are loaded from each field."""
+        found: dict[FieldPath, list[Slot]] = {}
+        for slot in self.engine.spec.slots:
+            if slot.source is not None:
+                found.setdefault(slot.source.path, []).append(slot)
+        return found
+
+    @cached_property
+    def _variables(self) -> Mapping[FieldPath, list[tuple[Mode, LiveVariable]]]:
+        """The live variables that are seen in each field, or that debug mode reads from it."""
+        found: dict[FieldPath, list[tuple[Mode, LiveVariable]]] = {}
+        for mode in self.engine.spec.modes:
+            for variable in mode.live:
+                debug = () if variable.debug_in is None else (variable.debug_in,)
+                for path in dict.fromkeys(each.path for each in (*variable.seen_in, *debug)):
+                    found.setdefault(path, []).append((mode, variable))
+        return found
 
     def _live_field(self, field: LiveField) -> FieldView:
-        doc = _doc(self._text_of(field))
+        doc = _doc(self._texts[field.path])
         if field.varies is not None:
             place = comment(field.varies.place.short, 4)
             return FieldView((place,), field.name, "int | None", " = None", doc)
@@ -113,35 +140,30 @@ class BatchEmitter:
         return FieldView(places, field.name, "int", " = 0", doc)
 
     def _places_of(self, field: LiveField) -> Iterator[str]:
-        for slot in self.engine.spec.slots:
-            if slot.source is not None and slot.source.path == field.path:
-                yield slot.place.short
+        for slot in self._slots.get(field.path, ()):
+            yield slot.place.short
         for carried in self.engine.spec.carried:
             if carried.source.path == field.path:
                 yield carried.place.short
-        for mode in self.engine.spec.modes:
-            for variable in mode.live:
-                seen = any(source.path == field.path for source in variable.seen_in)
-                if not field.is_tensor and seen:
-                    yield variable.place.short
-                    return
-                if _is_debugged_in(variable, field):
-                    yield variable.place.short
+        for _, variable in self._variables.get(field.path, ()):
+            if not field.is_tensor and _is_seen_in(variable, field):
+                yield variable.place.short
+                return
+            if _is_debugged_in(variable, field):
+                yield variable.place.short
 
     def _texts_of(self, field: LiveField) -> Iterator[str]:
-        for slot in self.engine.spec.slots:
-            if slot.source is not None and slot.source.path == field.path:
-                shape = ", ".join(spell(extent) for extent in slot.shape)
-                yield f"[{shape}], {' or '.join(_dtypes(slot))}: {slot.doc or slot.name}"
+        for slot in self._slots.get(field.path, ()):
+            shape = ", ".join(spell(extent) for extent in slot.shape)
+            yield f"[{shape}], {' or '.join(_dtypes(slot))}: {slot.doc or slot.name}"
         for carried in self.engine.spec.carried:
             if carried.source.path == field.path:
                 yield f"passed on as it is: {carried.doc or carried.name}"
-        for mode in self.engine.spec.modes:
-            for variable in mode.live:
-                if not field.is_tensor and any(s.path == field.path for s in variable.seen_in):
-                    yield variable.doc or variable.name
-                if _is_debugged_in(variable, field):
-                    yield f"what debug mode takes for {variable.name} of {mode.name}"
+        for mode, variable in self._variables.get(field.path, ()):
+            if not field.is_tensor and _is_seen_in(variable, field):
+                yield variable.doc or variable.name
+            if _is_debugged_in(variable, field):
+                yield f"what debug mode takes for {variable.name} of {mode.name}"
 
     def _batch(self, runner: RunnerModel) -> BatchView:
         fields = [self._slot(runner, slot) for slot in runner.slots]
@@ -172,6 +194,10 @@ class BatchEmitter:
         place = (comment(slot.place.short, 4),)
         name = runner.field(slot.name)
         return FieldView(place, name, "Tensor | None", "", _doc("; ".join(parts)))
+
+
+def _is_seen_in(variable: LiveVariable, field: LiveField) -> bool:
+    return any(source.path == field.path for source in variable.seen_in)
 
 
 def _is_debugged_in(variable: LiveVariable, field: LiveField) -> bool:

@@ -153,5 +153,5 @@ def verdict(proof: Proof) -> str:
 def _place_of(engine: EngineModel, target: str) -> str:
     slot_name, _, dimension = target.partition(".")
     if dimension:
-        return next(each for each in engine.spec.slots if each.name == slot_name).place.short
+        return engine.slot(slot_name).place.short
     return next(axis for axis in engine.spec.axes if axis.name == target).place.short

@@ -251,9 +251,23 @@ class ConfigEmitter:
         return ", ".join(source.of(end) for end in (variable.low, variable.high) if end is not None)
 
     def _passed(self, parameters: tuple[str, ...]) -> str:
-        if not parameters:
+        """One that was not looked at, since what its check rests on is wrong, has not passed."""
+        variables = {each.name: each for each in self.domain.variables}
+        needed = set(parameters)
+        while (
+            more := {
+                *self._parameters(
+                    *(p for each in needed for p in self._conditions(variables[each]))
+                )
+            }
+            - needed
+        ):
+            needed |= more
+        if not needed:
             return ""
-        return f"problems.passed({', '.join(map(literal, parameters))})"
+        return (
+            f"problems.passed({', '.join(literal(each) for each in variables if each in needed)})"
+        )
 
     def _check_relation(self, constraint: Constraint) -> CheckView:
         parameters = self._parameters(constraint.that)

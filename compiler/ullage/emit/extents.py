@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ullage.emit.accepting import Accepting, has_choice
+from ullage.emit.accepting import Accepting
 from ullage.emit.legality import LegalityWriter
-from ullage.emit.model import RunnerModel
-from ullage.emit.own_extents import OwnExtent, own_extents
+from ullage.emit.model import OwnExtent, RunnerModel
 from ullage.emit.padding import (
     FunctionView,
     exchanges_of_padding,
@@ -26,7 +25,7 @@ from ullage.expr.tree import free_names
 
 def extents_class(runner: RunnerModel) -> str:
     """The class that holds the extents of a batch."""
-    return runner.classes.extents if own_extents(runner) else "Extents"
+    return runner.classes.extents if runner.own_extents else "Extents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class ExtentsWriter:
     def _has_choice(self) -> bool:
         """Whether the batch may come with the rows by which a runner was chosen."""
         runner = self.scope.runner
-        return has_choice(runner.engine, runner.planned.worker)
+        return runner.engine.has_choice(runner.planned.worker)
 
     def _checks(self) -> Iterator[str]:
         """What this rank alone can tell, before it exchanges anything with others."""
@@ -148,7 +147,7 @@ class ExtentsWriter:
         return shortened(formula)
 
     def _loaded_own(self) -> Iterator[OwnExtent]:
-        for each in own_extents(self.scope.runner):
+        for each in self.scope.runner.own_extents:
             if self.scope.mode.name in each.slot.tails:
                 yield each
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from ullage.emit.accepting import chains_of, has_choice, shared_slots
+from ullage.emit.accepting import shared_slots
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
-from ullage.emit.own_extents import own_extents
+from ullage.emit.names import Names
 from ullage.emit.padding import FunctionView, fit_function, live_function, pad_function
 from ullage.emit.scope import scope_of
-from ullage.emit.slot_loads import SlotLoad, SlotWriter
+from ullage.emit.slot_loads import SlotLoad, SlotWriter, locals_of
 from ullage.emit.text import comment, docstring, literal
 from ullage.spec.model import Mode
 
@@ -64,7 +65,7 @@ class GroupView:
         return any(slot.verify for slot in self.slots)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Loading:
     """Writes the loading part of one runner."""
 
@@ -81,12 +82,13 @@ class Loading:
 
     def extents(self) -> Iterator[ExtentsView]:
         """The methods that find the extents of every mode."""
-        checks = {mode: group.check for group in self.groups() for mode in group.modes}
+        checks = {mode: group.check for group in self.groups for mode in group.modes}
         for mode, _ in self.runner.modes:
             scope = scope_of(self.runner, mode)
             lines = tuple(ExtentsWriter(scope).lines(checks[mode.name]))
             yield ExtentsView(comment(mode.place.short, 4), literal(mode.name), mode.name, lines)
 
+    @cached_property
     def groups(self) -> tuple[GroupView, ...]:
         """Modes by what they load."""
         grouped: dict[tuple[object, ...], list[Mode]] = {}
@@ -105,7 +107,13 @@ class Loading:
         absent = [slot for slot in self.runner.slots if first not in slot.tails]
         known = self._known(modes)
         slots = tuple(
-            SlotWriter(self.runner, slot, slot.tails[first], slot.name in known).load()
+            SlotWriter(
+                self.runner,
+                slot,
+                slot.tails[first],
+                self._locals.of(self.runner.field(slot.name)),
+                slot.name in known,
+            ).load()
             for slot in loaded
         )
         fields = [self.runner.field(slot.name) for slot in absent]
@@ -116,16 +124,20 @@ class Loading:
             slots,
             tuple(fields),
             tuple(f"self.registry.{field}" for field in fields),
-            tuple(each.live for each in own_extents(self.runner) if each.slot in loaded),
+            tuple(each.live for each in self.runner.own_extents if first in each.slot.tails),
             any(slot.name in known and slot.source is not None for slot in loaded),
         )
+
+    @cached_property
+    def _locals(self) -> Names:
+        return locals_of(self.runner)
 
     def _known(self, modes: list[Mode]) -> frozenset[str]:
         """The slots whose sources `select` checks in all these modes."""
         engine, worker = self.runner.engine, self.runner.planned.worker
-        if not has_choice(engine, worker):
+        if not engine.has_choice(worker):
             return frozenset()
-        shared = [shared_slots(each) for each in chains_of(engine, worker) if each.mode in modes]
+        shared = [shared_slots(each) for each in engine.chains[worker] if each.mode in modes]
         return frozenset.intersection(*shared)
 
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
-from ullage.bound.composer import serving_definitions
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker, for_worker
+from ullage.emit.live_fields import LiveField, live_fields_of
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names, camel, distinct
 from ullage.emit.settings import Settings
@@ -19,7 +19,8 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import Expr, Name, free_names, substitute
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.certificate import Proof
-from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Spec, Transform
+from ullage.spec.chains import chain_of, serving_by_mode
+from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Slot, Spec, Transform
 
 FIELDS_RESERVED = (
     *("allocate", "arenas", "has_padding", "layout", "mode", "of", "regions", "self", "slots"),
@@ -28,22 +29,6 @@ FIELDS_RESERVED = (
 
 AXES_RESERVED = ("count", "has_padding", "index", "mode", "of", "self")
 """What batches, capacities and tuples of rows have besides axes."""
-
-LIVE_RESERVED = ("mode", "self")
-"""What a live batch has besides the fields that the spec names."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveField:
-    """One field of a live batch: a tensor, or a number that the host knows.
-
-    `varies`: the parameter whose present value it is, if any.
-    """
-
-    path: tuple[str, ...]
-    name: str
-    is_tensor: bool
-    varies: Parameter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +71,20 @@ class Classes:
         return f"{self.stem}Facts"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnExtent:
+    """An extent of a slot's own dimension that belongs to the extents of a batch."""
+
+    slot: PlannedSlot
+    position: int
+    dimension: Dimension
+    name: str
+
+    @property
+    def live(self) -> str:
+        return f"live_{self.name}"
+
+
 class EngineModel:
     """One engine: its analysis, and the names that generated code has for what it declares."""
 
@@ -96,7 +95,10 @@ class EngineModel:
         self.domain = domain
         self.settings = Settings(analysis.resolved, domain.variables, domain.definitions)
         self._axes = Names((axis.name for axis in self.spec.axes), AXES_RESERVED)
-        self.live_fields: Mapping[tuple[str, ...], LiveField] = _live_fields(self.spec)
+        self.live_fields: Mapping[tuple[str, ...], LiveField] = live_fields_of(self.spec)
+        self._modes = {each.name: each for each in self.spec.modes}
+        self._transforms = {each.name: each for each in self.spec.transforms}
+        self._slots = {each.name: each for each in self.spec.slots}
 
     def axis(self, name: str) -> str:
         """An axis as a field of a batch."""
@@ -117,15 +119,28 @@ class EngineModel:
 
     def serving_field(self, parameter: Parameter) -> LiveField:
         """The field of the live batch that holds a varying parameter."""
-        return next(each for each in self.live_fields.values() if each.varies == parameter)
+        return next(each for each in self._varying if each.varies == parameter)
+
+    @cached_property
+    def _varying(self) -> tuple[LiveField, ...]:
+        return tuple(each for each in self.live_fields.values() if each.varies is not None)
+
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """The names of the parameters that change while serving."""
+        return frozenset(each.name for each in self.spec.parameters if each.varies is not None)
 
     def transform(self, name: str) -> Transform:
         """A transform by name."""
-        return next(each for each in self.spec.transforms if each.name == name)
+        return self._transforms[name]
 
     def mode(self, name: str) -> Mode:
         """A mode by name."""
-        return next(each for each in self.spec.modes if each.name == name)
+        return self._modes[name]
+
+    def slot(self, name: str) -> Slot:
+        """A slot by name, as the spec has it."""
+        return self._slots[name]
 
     def selection_class(self, worker: str) -> str:
         """The class that chooses between the runners of a worker."""
@@ -136,6 +151,8 @@ class EngineModel:
         """Every runner of every worker, with classes that nothing else is called."""
         taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Offer", "Rows", "Worker"}
         taken |= set(self.settings.enum_classes)
+        problems = {each.name: each for each in self.analysis.problem.runners}
+        declared = {each.name: each for each in self.spec.runners}
         made: list[RunnerModel] = []
         for planned in self.analysis.plan.runners:
             stem, number = camel(planned.name), 2
@@ -146,28 +163,68 @@ class EngineModel:
             while any(f"{stem}{suffix}" in taken for suffix in suffixes):
                 stem, number = f"{camel(planned.name)}{number}", number + 1
             taken |= {f"{stem}{suffix}" for suffix in suffixes}
-            made.append(RunnerModel(self, planned, Classes(stem, planned.name)))
+            classes = Classes(stem, planned.name)
+            problem, runner = problems[planned.name], declared[planned.runner]
+            made.append(RunnerModel(self, planned, problem, runner, classes))
         return tuple(made)
+
+    @cached_property
+    def rewrites(self) -> Mapping[str, ForWorker]:
+        """What makes an expression that of one worker, by worker."""
+        resolved = self.analysis.resolved
+        return {each.name: for_worker(resolved, each.name) for each in self.spec.workers}
+
+    @cached_property
+    def chains(self) -> Mapping[str, tuple[Chain, ...]]:
+        """For each worker and mode the runners that are asked in turn."""
+        return {each.name: tuple(self._chains(each.name)) for each in self.spec.workers}
+
+    def _chains(self, worker: str) -> Iterator[Chain]:
+        known = {
+            each.planned.runner: each for each in self.runners if each.planned.worker == worker
+        }
+        served = {name: {mode.name for mode, _ in each.modes} for name, each in known.items()}
+        serving = serving_by_mode(self.spec.runners, worker)
+        for mode in self.spec.modes:
+            asked = chain_of(serving.get(mode.name, ()))
+            runners = (known[each.name] for each in asked if mode.name in served.get(each.name, ()))
+            if found := tuple(runners):
+                yield Chain(mode, found)
+
+    @cached_property
+    def _with_choice(self) -> frozenset[str]:
+        return frozenset(
+            worker
+            for worker, chains in self.chains.items()
+            if any(len(each.runners) > 1 for each in chains)
+        )
+
+    def has_choice(self, worker: str) -> bool:
+        """Whether some batch of the worker could go to several runners."""
+        return worker in self._with_choice
 
 
 class RunnerModel:
     """One runner of one worker."""
 
-    def __init__(self, engine: EngineModel, planned: PlannedRunner, classes: Classes) -> None:
+    def __init__(
+        self,
+        engine: EngineModel,
+        planned: PlannedRunner,
+        problem: RunnerProblem,
+        runner: Runner,
+        classes: Classes,
+    ) -> None:
         self.engine = engine
         self.planned = planned
+        self.problem = problem
+        self.runner = runner
         self.classes = classes
         analysis = engine.analysis
-        self.problem: RunnerProblem = next(
-            each for each in analysis.problem.runners if each.name == planned.name
-        )
-        self.runner: Runner = next(
-            each for each in engine.spec.runners if each.name == planned.runner
-        )
-        self.rewrite: ForWorker = for_worker(analysis.resolved, planned.worker)
+        self.rewrite: ForWorker = engine.rewrites[planned.worker]
         self._serving: dict[str, Expr] = {
             name: self.rewrite(value)
-            for base, value in serving_definitions(analysis.resolved).items()
+            for base, value in analysis.resolved.serving.items()
             for name in free_names(self.rewrite(Name(base)))
         }
         fields = (
@@ -189,7 +246,7 @@ class RunnerModel:
             self._of_batch[expr] = self.unfold(self.rewrite(expr))
         return self._of_batch[expr]
 
-    @property
+    @cached_property
     def serving(self) -> Mapping[str, Parameter]:
         """The parameters that change while serving, under the names they have for this worker."""
         return {
@@ -199,7 +256,7 @@ class RunnerModel:
             for name in free_names(self.rewrite(Name(parameter.name)))
         }
 
-    @property
+    @cached_property
     def serving_values(self) -> Mapping[str, str]:
         """The present values of those parameters, where `live` and `config` are at hand."""
         values: dict[str, str] = {}
@@ -224,11 +281,10 @@ class RunnerModel:
     def carried(self) -> tuple[Carried, ...]:
         return self.engine.spec.carried
 
-    @property
-    def modes(self) -> Iterator[tuple[Mode, ModeProblem]]:
+    @cached_property
+    def modes(self) -> tuple[tuple[Mode, ModeProblem], ...]:
         """The modes that this worker can be in, as the spec has them and as they were bounded."""
-        for problem in self.problem.modes:
-            yield self.engine.mode(problem.name), problem
+        return tuple((self.engine.mode(each.name), each) for each in self.problem.modes)
 
     def field(self, name: str) -> str:
         """A slot or carried field as a field of the batch."""
@@ -247,6 +303,59 @@ class RunnerModel:
         slot, _, dimension = target.partition(".")
         return f"{self.field(slot)}_{dimension}" if dimension else self.engine.axis(slot)
 
+    def follows_rows(self, extent: Expr) -> bool:
+        """Whether an extent is made of padded axes and parameters that never change only."""
+        settings, changing = self.engine.settings, self.engine.changing
+        axes = {f"padded_{axis.name}" for axis in self.engine.axes}
+        return all(
+            name in axes or (name in settings and settings.of(name).base not in changing)
+            for name in free_names(self.unfold(extent))
+        )
+
+    def is_viewed(self, slot: PlannedSlot) -> bool:
+        """Whether the padded shape of a batch decides the shape of the slot's view."""
+        return slot.name in self._viewed
+
+    @cached_property
+    def _viewed(self) -> frozenset[str]:
+        return frozenset(
+            slot.name
+            for slot in self.slots
+            if all(self.follows_rows(dimension.extent) for dimension in slot.dimensions)
+        )
+
+    @cached_property
+    def own_extents(self) -> tuple[OwnExtent, ...]:
+        """The dimensions of slots whose extent does not follow from padded rows."""
+        return tuple(
+            OwnExtent(slot, position, dimension, self.capacity_field(dimension.target))
+            for slot, position, dimension in self.own_dimensions
+            if dimension.target is not None and not self.follows_rows(dimension.extent)
+        )
+
+    def slots_from(self, path: tuple[str, ...]) -> tuple[PlannedSlot, ...]:
+        """The slots that are loaded from a field of the live batch."""
+        return self._by_source.get(path, ())
+
+    @cached_property
+    def _by_source(self) -> Mapping[tuple[str, ...], tuple[PlannedSlot, ...]]:
+        found: dict[tuple[str, ...], tuple[PlannedSlot, ...]] = {}
+        for slot in self.slots:
+            if slot.source is not None:
+                found[slot.source.path] = (*found.get(slot.source.path, ()), slot)
+        return found
+
+    def own_extents_of(self, slot: PlannedSlot) -> Mapping[int, OwnExtent]:
+        """Those of one slot, by position."""
+        return self._own_extents.get(slot.name, {})
+
+    @cached_property
+    def _own_extents(self) -> Mapping[str, Mapping[int, OwnExtent]]:
+        found: dict[str, dict[int, OwnExtent]] = {}
+        for each in self.own_extents:
+            found.setdefault(each.slot.name, {})[each.position] = each
+        return found
+
     @property
     def own_dimensions(self) -> Iterator[tuple[PlannedSlot, int, Dimension]]:
         """The dimensions of slots that have capacities of their own."""
@@ -255,7 +364,7 @@ class RunnerModel:
                 if dimension.target is not None and dimension.axis is None:
                     yield slot, position, dimension
 
-    @property
+    @cached_property
     def collective_groups(self) -> tuple[str, ...]:
         """The groups of ranks that some pipeline joins in."""
         groups: dict[str, None] = {}
@@ -271,32 +380,9 @@ class RunnerModel:
         return "ranks" if len(self.collective_groups) == 1 else f"{group}_ranks"
 
 
-def _live_fields(spec: Spec) -> Mapping[tuple[str, ...], LiveField]:
-    """Every field that sources name, tensors first where a field is both."""
-    tensors: dict[tuple[str, ...], bool] = {}
-    for mode in spec.modes:
-        for variable in mode.live:
-            for source in variable.seen_in:
-                is_tensor = source.dimension is not None or variable.per is not None
-                tensors[source.path] = tensors.get(source.path, False) or is_tensor
-    for slot in spec.slots:
-        if slot.source is not None:
-            tensors[slot.source.path] = True
-    for carried in spec.carried:
-        tensors[carried.source.path] = True
-    for mode in spec.modes:
-        for variable in mode.live:
-            if variable.debug_in is not None:
-                tensors.setdefault(variable.debug_in.path, True)
-    varying: dict[tuple[str, ...], Parameter] = {
-        (each.name,): each for each in spec.parameters if each.varies is not None
-    }
-    paths = {path: "_".join(path[1:] if len(path) > 1 else path) for path in tensors}
-    paths |= {path: each.name for path, each in varying.items() if path not in paths}
-    made: dict[tuple[str, ...], LiveField] = {}
-    taken: set[str] = set(LIVE_RESERVED)
-    for path, wished in paths.items():
-        safe = Names((wished,), taken).of(wished)
-        taken.add(safe)
-        made[path] = LiveField(path, safe, tensors.get(path, False), varying.get(path))
-    return made
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The runners of one worker that are asked in turn for the batches of a mode."""
+
+    mode: Mode
+    runners: tuple[RunnerModel, ...]

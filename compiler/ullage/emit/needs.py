@@ -2,60 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from ullage.emit.model import EngineModel, LiveField
+from ullage.emit.live_fields import LiveField
+from ullage.emit.model import EngineModel
 from ullage.expr.tree import TRUE
-from ullage.spec.model import Mode
+
+FieldPath = tuple[str, ...]
 
 
-def needs_of(engine: EngineModel, field: LiveField) -> Iterator[str]:
-    """The modes in which a field is needed, and those in which it is optional.
+@dataclass(frozen=True)
+class Needs:
+    """The modes that look at each field of the live batches of one engine.
 
-    A batch without live rows needs none, so that nothing is said of modes that never have one.
+    A batch without live rows needs no field, so that nothing is said of modes that never have one.
     """
-    live = [mode for mode in engine.spec.modes if mode.live]
-    needed = [mode for mode in live if _is_needed(engine, field, mode)]
-    optional = [mode for mode in live if mode not in needed and _is_taken(engine, field, mode)]
-    if needed:
-        yield f"needed in {_listed(needed, live)}"
-    if optional:
-        yield "optional" if optional == live else f"optional in {_listed(optional, live)}"
 
+    engine: EngineModel
 
-def _is_needed(engine: EngineModel, field: LiveField, mode: Mode) -> bool:
-    """Whether a number of the batch is it, or a slot that is not optional is loaded from it."""
-    seen = [source for variable in mode.live for source in variable.seen_in[:1]]
-    is_number = not field.is_tensor and any(source.path == field.path for source in seen)
-    return is_number or any(
-        slot.source is not None
-        and slot.source.path == field.path
-        and mode.name in slot.tails
-        and not slot.optional
-        and slot.guard == TRUE
-        for runner in engine.runners
-        for slot in runner.slots
-    )
+    def of(self, field: LiveField) -> Iterator[str]:
+        """The modes in which a field is needed, and those in which it is optional."""
+        needed = set(self._needed.get(field.path, ()))
+        if not field.is_tensor:
+            needed |= self._first_seen.get(field.path, set())
+        taken = self._live if field.path in self._carried else self._taken.get(field.path, ())
+        optional = {mode for mode in taken if mode not in needed}
+        if needed := needed & self._live.keys():
+            yield f"needed in {self._listed(needed)}"
+        if optional := optional & self._live.keys():
+            every = len(optional) == len(self._live)
+            yield "optional" if every else f"optional in {self._listed(optional)}"
 
+    @cached_property
+    def _live(self) -> Mapping[str, None]:
+        return {mode.name: None for mode in self.engine.spec.modes if mode.live}
 
-def _is_taken(engine: EngineModel, field: LiveField, mode: Mode) -> bool:
-    """Whether anything is made of the field at all."""
-    sources = [source for variable in mode.live for source in variable.seen_in]
-    sources += [each.source for each in engine.spec.carried]
-    sources += [
-        slot.source
-        for runner in engine.runners
-        for slot in runner.slots
-        if slot.source is not None and mode.name in slot.tails
-    ]
-    return any(source.path == field.path for source in sources)
+    @cached_property
+    def _carried(self) -> frozenset[FieldPath]:
+        return frozenset(each.source.path for each in self.engine.spec.carried)
 
+    @cached_property
+    def _first_seen(self) -> Mapping[FieldPath, set[str]]:
+        """The modes that a number of the batch is a live variable of."""
+        found: dict[FieldPath, set[str]] = {}
+        for mode in self.engine.spec.modes:
+            for variable in mode.live:
+                for source in variable.seen_in[:1]:
+                    found.setdefault(source.path, set()).add(mode.name)
+        return found
 
-def _listed(modes: list[Mode], every: list[Mode]) -> str:
-    """The modes, or those that are missing where they are fewer."""
-    missing = [mode.name for mode in every if mode not in modes]
-    if not missing:
-        return "every mode"
-    if len(missing) < len(modes):
-        return f"every mode but {', '.join(missing)}"
-    return ", ".join(mode.name for mode in modes)
+    @cached_property
+    def _needed(self) -> Mapping[FieldPath, set[str]]:
+        """The modes that load a slot from the field which is always there."""
+        found: dict[FieldPath, set[str]] = {}
+        for runner in self.engine.runners:
+            for slot in runner.slots:
+                if slot.source is not None and not slot.optional and slot.guard == TRUE:
+                    found.setdefault(slot.source.path, set()).update(slot.tails)
+        return found
+
+    @cached_property
+    def _taken(self) -> Mapping[FieldPath, set[str]]:
+        """The modes that make anything of the field at all."""
+        found: dict[FieldPath, set[str]] = {}
+        for mode in self.engine.spec.modes:
+            for variable in mode.live:
+                for source in variable.seen_in:
+                    found.setdefault(source.path, set()).add(mode.name)
+        for runner in self.engine.runners:
+            for slot in runner.slots:
+                if slot.source is not None:
+                    found.setdefault(slot.source.path, set()).update(slot.tails)
+        return found
+
+    def _listed(self, modes: Collection[str]) -> str:
+        """The modes, or those that are missing where they are fewer."""
+        missing = [name for name in self._live if name not in modes]
+        if not missing:
+            return "every mode"
+        if len(missing) < len(modes):
+            return f"every mode but {', '.join(missing)}"
+        return ", ".join(name for name in self._live if name in modes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from ullage import __version__
 from ullage.analysis import Analysis
@@ -22,35 +23,62 @@ from ullage.emit.selection import SelectionEmitter
 from ullage.emit.strategies import StrategiesEmitter
 from ullage.emit.text import literal, sentence
 from ullage.emit.usage import usage_of
+from ullage.processes import Mapper, in_turn
+
+Emitter = Callable[[], Iterable[Module]]
 
 
-def emit(analysis: Analysis) -> Mapping[str, str]:
+def emit(analysis: Analysis, mapped: Mapper = in_turn) -> Mapping[str, str]:
     """The formatted text of every module of the engine's package, by path below its folder.
 
-    The same analysis always gives the same text. Capacities that are not proved say UNPROVEN.
-    Raises DiagnosticError: U910 for two runners that would write one module, U911 if the
-    formatter fails.
+    The same analysis always gives the same text, whatever `mapped` does at once. Capacities that
+    are not proved say UNPROVEN. Raises DiagnosticError: U910 for two runners that would write one
+    module, U911 if the formatter fails.
     """
     engine = EngineModel(analysis)
     header = tuple(_header())
-    modules = [*modules_of(engine)]
+
+    def written(part: Emitter) -> list[_Written]:
+        return [_written(module, header) for module in part()]
+
+    modules = [each for part in mapped(written, list(parts_of(engine))) for each in part]
     _check_distinct(modules, engine)
-    modules.append(_package(engine, modules))
-    return formatted({module.path: assembled(module, header) for module in modules})
+    modules.append(_written(_package(engine, modules), header))
+    return formatted({each.path: each.text for each in modules})
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A module as text that is not formatted yet, and the classes that it defines."""
+
+    path: str
+    text: str
+    classes: tuple[str, ...]
+
+
+def _written(module: Module, header: tuple[str, ...]) -> _Written:
+    classes = re.findall(r"^class (\w+)", module.body, re.MULTILINE)
+    return _Written(module.path, assembled(module, header), tuple(classes))
+
+
+def parts_of(engine: EngineModel) -> Iterator[Emitter]:
+    """What writes the modules with definitions, in any order or at once."""
+    yield lambda: [ConfigEmitter(engine.spec, engine.domain, engine.settings).module()]
+    yield lambda: [BatchEmitter(engine).module()]
+    yield lambda: [CapacitiesEmitter(engine).module()]
+    yield lambda: [RegistryEmitter(engine).module()]
+    yield ArenasEmitter(engine).modules
+    yield lambda: [EngineEmitter(engine).module()]
+    yield SelectionEmitter(engine).modules
+    yield lambda: [StrategiesEmitter(engine).module()]
+    for runner in engine.runners:
+        yield RunnerEmitter(runner).modules
 
 
 def modules_of(engine: EngineModel) -> Iterator[Module]:
     """Every module with definitions."""
-    yield ConfigEmitter(engine.spec, engine.domain, engine.settings).module()
-    yield BatchEmitter(engine).module()
-    yield CapacitiesEmitter(engine).module()
-    yield RegistryEmitter(engine).module()
-    yield from ArenasEmitter(engine).modules()
-    yield EngineEmitter(engine).module()
-    for runner in engine.runners:
-        yield RunnerEmitter(runner).module()
-    yield from SelectionEmitter(engine).modules()
-    yield StrategiesEmitter(engine).module()
+    for part in parts_of(engine):
+        yield from part()
 
 
 def _header() -> Iterator[str]:
@@ -58,7 +86,7 @@ def _header() -> Iterator[str]:
     yield f"Compiler: ullage {__version__}. Formatter: {formatter_version()}."
 
 
-def _check_distinct(modules: list[Module], engine: EngineModel) -> None:
+def _check_distinct(modules: list[_Written], engine: EngineModel) -> None:
     collector = Collector(engine.analysis.sources.texts)
     seen: set[str] = set()
     for module in modules:
@@ -73,12 +101,10 @@ def _check_distinct(modules: list[Module], engine: EngineModel) -> None:
     collector.raise_if_errors()
 
 
-def _package(engine: EngineModel, modules: list[Module]) -> Module:
+def _package(engine: EngineModel, modules: list[_Written]) -> Module:
     """The package itself, which names what users of it need."""
     defined = {
-        name: module.path.removesuffix(".py")
-        for module in modules
-        for name in re.findall(r"^class (\w+)", module.body, re.MULTILINE)
+        name: module.path.removesuffix(".py") for module in modules for name in module.classes
     }
     wanted = {
         "Arenas",

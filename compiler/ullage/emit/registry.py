@@ -11,7 +11,7 @@ from ullage.emit.rendering import render
 from ullage.emit.source import Source
 from ullage.emit.text import comment, docstring, literal, sentence, tuple_of
 from ullage.expr.spell import spell
-from ullage.expr.tree import TRUE, Expr, free_names
+from ullage.expr.tree import TRUE
 from ullage.plan.model import Dimension, PlannedSlot
 from ullage.spec.model import DeviceRole
 
@@ -78,7 +78,7 @@ class RegistryEmitter:
 
     def _runner(self, runner: RunnerModel) -> RegistryView:
         slots = {slot.name: self._slot(runner, slot) for slot in runner.slots}
-        viewed = tuple(slots[slot.name] for slot in runner.slots if is_viewed(runner, slot))
+        viewed = tuple(slots[slot.name] for slot in runner.slots if runner.is_viewed(slot))
         return RegistryView(
             comment(runner.planned.place.short),
             runner.classes.registry,
@@ -97,7 +97,7 @@ class RegistryEmitter:
 
     def views_use_config(self, runner: RunnerModel) -> bool:
         """Whether the shape of some view follows from parameters too."""
-        viewed = (slot for slot in runner.slots if is_viewed(runner, slot))
+        viewed = (slot for slot in runner.slots if runner.is_viewed(slot))
         return any("config." in text for slot in viewed for text in self._extents(runner, slot))
 
     def _arena(
@@ -139,24 +139,8 @@ class RegistryEmitter:
     def _extents(self, runner: RunnerModel, slot: PlannedSlot) -> Iterator[str]:
         rows = {f"padded_{a.name}": f"rows.{self.engine.axis(a.name)}" for a in self.engine.axes}
         source = self._config.with_names(rows)
-        if is_viewed(runner, slot):
+        if runner.is_viewed(slot):
             yield from (source.of(dimension.extent) for dimension in slot.dimensions)
-
-
-def is_viewed(runner: RunnerModel, slot: PlannedSlot) -> bool:
-    """Whether the padded shape of a batch decides the shape of the slot's view."""
-    return all(follows_rows(runner, dimension.extent) for dimension in slot.dimensions)
-
-
-def follows_rows(runner: RunnerModel, extent: Expr) -> bool:
-    """Whether an extent is made of padded axes and parameters that never change only."""
-    engine = runner.engine
-    axes = {f"padded_{axis.name}" for axis in engine.axes}
-    varying = {each.varies.name for each in engine.live_fields.values() if each.varies}
-    return all(
-        name in axes or (name in engine.settings and engine.settings.of(name).base not in varying)
-        for name in free_names(runner.unfold(extent))
-    )
 
 
 def dtype_source(slot: PlannedSlot) -> str:

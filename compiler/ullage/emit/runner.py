@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.emit.arenas import names_of_runners
@@ -12,7 +13,6 @@ from ullage.emit.extents import extents_class
 from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module
-from ullage.emit.own_extents import own_extents
 from ullage.emit.registry import RegistryEmitter
 from ullage.emit.rendering import render
 from ullage.emit.selection import can_run
@@ -55,12 +55,16 @@ class RunnerEmitter:
 
     runner: RunnerModel
 
+    def modules(self) -> Iterator[Module]:
+        """The module of the runner, alone."""
+        yield self.module()
+
     def module(self) -> Module:
         """The module of the runner."""
         runner, loading, execution = self.runner, Loading(self.runner), Execution(self.runner)
         types = ValueTypes(execution)
         engine = runner.engine
-        groups = loading.groups()
+        groups = loading.groups
         chosen = can_run(runner)
         body = render(
             "runner.py.j2",
@@ -73,7 +77,7 @@ class RunnerEmitter:
             ),
             axes=[engine.axis(axis.name) for axis in engine.axes],
             extents_class=extents_class(runner),
-            own_extents=own_extents(runner),
+            own_extents=runner.own_extents,
             functions=list(loading.functions()),
             extents=list(loading.extents()),
             served=[self._served(name, guard) for name, guard in self._guards()],

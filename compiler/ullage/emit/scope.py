@@ -53,8 +53,10 @@ class Scope:
 def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
     """The scope of one mode of one runner."""
     engine = runner.engine
-    used = _used(runner, mode)
-    serving = {name: each for name, each in runner.serving.items() if name in used}
+    serving = runner.serving
+    if serving:
+        used = _used(runner, mode)
+        serving = {name: each for name, each in serving.items() if name in used}
     names = [
         *(axis.name for axis in engine.axes),
         *(variable.name for variable in mode.live),
@@ -71,8 +73,9 @@ def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
 
 def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
     """The names, as this worker has them, that expressions about batches of a mode depend on."""
+    engine = runner.engine
     entries = (*mode.pipeline, *runner.runner.pipeline)
-    steps = [runner.engine.transform(entry.transform) for entry in entries]
+    steps = [engine.transform(entry.transform) for entry in entries]
     expressions = [
         *(value for _, value in mode.axes),
         *(value for entry in entries for _, value in entry.arguments),
@@ -80,7 +83,7 @@ def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
         *(value for step in steps for _, value in (*step.let, *step.assigns)),
         *(end for each in mode.live for end in (each.range.low, each.range.high)),
         *mode.where,
-        *(extent for slot in runner.engine.spec.slots for extent in slot.shape),
+        *(extent for slot in runner.slots for extent in engine.slot(slot.name).shape),
         *_written(runner, mode),
         *(step.when for step in flattened(runner.runner.steps)),
         *(each.when for step in flattened(runner.runner.steps) for each in step.within),

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from ullage.emit.accepting import (
-    Accepting,
-    Chain,
-    asked_facts,
-    chains_of,
-    has_choice,
-    shared_slots,
-)
+from ullage.emit.accepting import Accepting, asked_facts, shared_slots
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.legality import LegalityWriter
-from ullage.emit.model import EngineModel, RunnerModel
+from ullage.emit.model import Chain, EngineModel, RunnerModel
 from ullage.emit.modules import Module
 from ullage.emit.names import Names
 from ullage.emit.padding import exchanges_of_padding
@@ -26,7 +20,7 @@ from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, TRUE, Expr, disjunction
 from ullage.plan.model import PlannedSlot
-from ullage.spec.model import Worker
+from ullage.spec.model import Mode, Worker
 
 RESERVED = ("config", "debug", "modes", "select", "self")
 """What the runners of a worker have besides runners and ranks."""
@@ -115,7 +109,7 @@ class CanRunView:
 
 def can_run(runner: RunnerModel) -> CanRunView | None:
     """How the runner says which batches it takes; None where there is no other to take them."""
-    if not has_choice(runner.engine, runner.planned.worker):
+    if not runner.engine.has_choice(runner.planned.worker):
         return None
     grouped: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for mode, _ in runner.modes:
@@ -139,7 +133,7 @@ class SelectionEmitter:
     def modules(self) -> Iterator[Module]:
         """The module `selection`, if some worker has a choice."""
         workers = [
-            worker for worker in self.engine.spec.workers if has_choice(self.engine, worker.name)
+            worker for worker in self.engine.spec.workers if self.engine.has_choice(worker.name)
         ]
         if not workers:
             return
@@ -214,7 +208,9 @@ class _OfWorker(RunnerModel):
     """A runner as the selection of its worker sees it: with the ranks of all runners."""
 
     def __init__(self, runner: RunnerModel, groups: tuple[str, ...]) -> None:
-        super().__init__(runner.engine, runner.planned, runner.classes)
+        super().__init__(
+            runner.engine, runner.planned, runner.problem, runner.runner, runner.classes
+        )
         self._groups = groups
 
     @property
@@ -222,7 +218,7 @@ class _OfWorker(RunnerModel):
         return self._groups
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _WorkerWriter:
     """Writes the class of one worker."""
 
@@ -241,17 +237,17 @@ class _WorkerWriter:
             literal(self.worker.name),
             tuple((self._ranks_name(group), group) for group in self._groups),
             tuple(self._runner(each) for each in self._runners),
-            tuple(self._mode(each) for each in chains_of(self.engine, self.worker.name)),
+            tuple(self._mode(each) for each in self.engine.chains[self.worker.name]),
             facts[0] if len(facts) == 1 else f"{name}Facts" if facts else "",
             tuple(facts) if len(facts) > 1 else (),
         )
 
-    @property
+    @cached_property
     def _runners(self) -> tuple[RunnerModel, ...]:
         own = (each for each in self.engine.runners if each.planned.worker == self.worker.name)
         return tuple(own)
 
-    @property
+    @cached_property
     def _groups(self) -> tuple[str, ...]:
         groups = (group for each in self._runners for group in each.collective_groups)
         return tuple(dict.fromkeys(groups))
@@ -259,11 +255,20 @@ class _WorkerWriter:
     def _ranks_name(self, group: str) -> str:
         return "ranks" if len(self._groups) == 1 else f"{group}_ranks"
 
-    def _attribute(self, runner: RunnerModel) -> str:
+    @cached_property
+    def _with_all_ranks(self) -> Mapping[str, _OfWorker]:
+        return {each.planned.name: _OfWorker(each, self._groups) for each in self._runners}
+
+    @cached_property
+    def _attributes(self) -> Names:
         reserved = (*RESERVED, *(self._ranks_name(group) for group in self._groups))
-        return Names((each.planned.runner for each in self._runners), reserved).of(
-            runner.planned.runner
-        )
+        return Names((each.planned.runner for each in self._runners), reserved)
+
+    def _attribute(self, runner: RunnerModel) -> str:
+        return self._attributes.of(runner.planned.runner)
+
+    def _scope(self, runner: RunnerModel, mode: Mode) -> Scope:
+        return scope_of(self._with_all_ranks[runner.planned.name], mode)
 
     def _exists(self, runner: RunnerModel) -> str:
         exists = fold(runner.rewrite(runner.runner.when))
@@ -280,11 +285,11 @@ class _WorkerWriter:
 
     def _mode(self, chain: Chain) -> ModeView:
         mode, first = chain.mode, chain.runners[0]
-        scope = scope_of(_OfWorker(first, self._groups), mode)
+        scope = self._scope(first, mode)
         *earlier, last = chain.runners
         ending = f"self.{self._attribute(last)}"
         ending = f"present({ending})" if self._exists(last) else ending
-        shared = SharedChecks(chain, scope_of(_OfWorker(last, self._groups), mode), ending)
+        shared = SharedChecks(chain, self._scope(last, mode), ending)
         return ModeView(
             comment(mode.place.short, 4),
             mode.name,

@@ -72,6 +72,7 @@ class Settings:
         definitions: tuple[Definition, ...],
     ) -> None:
         self.resolved = resolved
+        self._parameters = {each.name: each for each in resolved.spec.parameters}
         guards: dict[str, Expr] = {each.name: each.guard for each in variables}
         guards |= {each.name: each.guard for each in definitions}
         origins = dict(_origins(resolved))
@@ -93,8 +94,7 @@ class Settings:
 
     def parameter(self, name: str) -> Parameter:
         """The spec's parameter behind a name."""
-        base = self._described[name].base
-        return next(each for each in self.resolved.spec.parameters if each.name == base)
+        return self._parameters[self._described[name].base]
 
     def _named_enums(self, definitions: tuple[Definition, ...]) -> Iterator[tuple[str, str]]:
         """Each enum with its class; that of the workers only if a definition is one of them."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names
-from ullage.emit.own_extents import own_extents
-from ullage.emit.registry import is_viewed
 from ullage.emit.source import Source
 from ullage.emit.source_checks import SourceCheck
 from ullage.emit.text import comment, literal
@@ -21,6 +19,11 @@ LOCALS = (
     *("self", "views", *IMPORTED),
 )
 """Names that the methods which load use themselves."""
+
+
+def locals_of(runner: RunnerModel) -> Names:
+    """The sources of all slots as local variables, by the fields of the slots."""
+    return Names((runner.field(slot.name) for slot in runner.slots), LOCALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,13 @@ class SlotLoad:
 class SlotWriter:
     """Writes how one slot is checked and loaded in one group of modes.
 
-    `known`: whether `select` may have checked its source.
+    `local`: its source as a local variable; `known`: whether `select` may have checked it.
     """
 
     runner: RunnerModel
     slot: PlannedSlot
     tail: Tail
+    local: str
     known: bool
 
     def load(self) -> SlotLoad:
@@ -62,12 +66,6 @@ class SlotWriter:
     @property
     def _field(self) -> str:
         return self.runner.field(self.slot.name)
-
-    @property
-    def _local(self) -> str:
-        """The source as a local variable."""
-        names = Names((self.runner.field(slot.name) for slot in self.runner.slots), LOCALS)
-        return names.of(self._field)
 
     @property
     def _live(self) -> str:
@@ -81,7 +79,7 @@ class SlotWriter:
 
     @property
     def _viewed(self) -> bool:
-        return is_viewed(self.runner, self.slot)
+        return self.runner.is_viewed(self.slot)
 
     @property
     def _view(self) -> str:
@@ -113,9 +111,9 @@ class SlotWriter:
     def _extent(self, position: int, *, live: bool) -> str:
         """The extent of a dimension in the batch, of live or of all rows."""
         dimension = self.slot.dimensions[position]
-        for own in own_extents(self.runner):
-            if own.slot == self.slot and own.position == position:
-                return f"extents.{own.live if live else own.name}"
+        own = self.runner.own_extents_of(self.slot)
+        if position in own:
+            return f"extents.{own[position].live if live else own[position].name}"
         engine = self.runner.engine
         rows = "rows" if live else "padded"
         names = {f"padded_{a.name}": f"{rows}.{engine.axis(a.name)}" for a in engine.axes}
@@ -140,26 +138,21 @@ class SlotWriter:
         return SlotLoad(
             self._field,
             comment(self.slot.place.short, 8),
-            (*self._own_view(), f"{self._local} = {value}"),
+            (*self._own_view(), f"{self.local} = {value}"),
             tuple(check.lines()),
             tuple(check.values()),
             tuple(self._poison()),
             tuple(self._writes()),
             tuple(self._verify()),
             self._exposed(),
-            self._local,
+            self.local,
         )
 
     def _present(self) -> str:
-        return f"{self._local} is not None"
+        return f"{self.local} is not None"
 
     def _poison(self) -> Iterator[str]:
-        registry = f"self.registry.{self._field}"
-        if self._guarded:
-            yield f"if {registry} is not None:"
-            yield f"    poison_around({registry}, live.{self._live})"
-        else:
-            yield f"poison_around({registry}, live.{self._live})"
+        yield f"poison_around(self.registry.{self._field}, live.{self._live})"
 
     def _writes(self) -> Iterator[str]:
         condition = self._written()
@@ -167,15 +160,15 @@ class SlotWriter:
         if condition:
             yield f"if {condition}:"
         if len(self._moving) > 1:
-            yield f"{margin}load_block({self._view}, {self._local}, {self._fill()})"
+            yield f"{margin}load_block({self._view}, {self.local}, {self._fill()})"
             return
         if not self._moving:
-            yield f"{margin}load_rows({self._view}, {self._local}, {self._view}.shape[0])"
+            yield f"{margin}load_rows({self._view}, {self.local}, {self._view}.shape[0])"
             return
         (axis,) = self._moving
         along = f", axis={axis}" if axis else ""
         rows = self._extent(axis, live=True)
-        yield f"{margin}load_rows({self._view}, {self._local}, {rows}, {self._fill()}{along})"
+        yield f"{margin}load_rows({self._view}, {self.local}, {rows}, {self._fill()}{along})"
 
     def _written(self) -> str:
         """When the slot is written at all."""
@@ -208,7 +201,6 @@ class SlotWriter:
         untouched = f"torch.full_like({self._view}, {value})"
         if self._guarded:
             write = [f"if {self._view} is not None:", f"    {write[0]}"]
-            poison = [f"if {registry} is not None:", f"    {poison[0]}"]
             untouched = f"None if {self._view} is None else {untouched}"
         return SlotLoad(
             self._field,

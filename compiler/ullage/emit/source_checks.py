@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.emit.model import RunnerModel
-from ullage.emit.own_extents import own_extents
 from ullage.emit.text import comment, literal, tuple_of
 from ullage.expr.tree import TRUE
 from ullage.plan.model import PlannedSlot
@@ -77,9 +76,9 @@ class SourceCheck:
 
     def _extent(self, position: int) -> str:
         """The live extent of a dimension."""
-        for own in own_extents(self.runner):
-            if own.slot == self.slot and own.position == position:
-                return own.live
+        own = self.runner.own_extents_of(self.slot)
+        if position in own:
+            return own[position].live
         engine = self.runner.engine
         names = {f"padded_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
         extent = self.slot.dimensions[position].extent

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ullage.bound.problem import Variable
-from ullage.emit.model import EngineModel, LiveField, RunnerModel
+from ullage.emit.live_fields import LiveField
+from ullage.emit.model import EngineModel, OwnExtent, RunnerModel
 from ullage.emit.modules import Module
-from ullage.emit.own_extents import OwnExtent, own_extents
 from ullage.emit.padding import live_function, summing_source
 from ullage.emit.rendering import render
 from ullage.emit.scope import Scope, scope_of
@@ -80,7 +81,7 @@ class RunnerStrategies:
     modes: tuple[BatchStrategy, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StrategiesEmitter:
     """Writes the strategies of one engine."""
 
@@ -142,8 +143,16 @@ class StrategiesEmitter:
         default = self.engine.settings.parameter(variable.name).default
         return isinstance(default, Integer) and default.value <= low + SPAN
 
+    @cached_property
+    def _intervals(self) -> Intervals:
+        return Intervals(self.engine.domain)
+
+    @cached_property
+    def _variables(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.engine.domain.variables)
+
     def _ends(self, variable: Variable) -> tuple[int, int]:
-        intervals = Intervals(self.engine.domain)
+        intervals = self._intervals
         low = None if variable.low is None else intervals.of(variable.low).low
         high = None if variable.high is None else intervals.of(variable.high).high
         return (0 if low is None else low), (WIDEST if high is None else high)
@@ -166,14 +175,14 @@ class StrategiesEmitter:
 
     def _is_number(self, name: str) -> bool:
         settings = self.engine.settings
-        parameters = {each.name for each in self.engine.domain.variables}
-        return name in parameters and isinstance(settings.of(name).kind, IntKind)
+        return name in self._variables and isinstance(settings.of(name).kind, IntKind)
 
     def _are_numbers(self, value: Expr, determined: str) -> bool:
         return all(self._is_number(name) and name != determined for name in free_names(value))
 
     def _runner(self, runner: RunnerModel) -> RunnerStrategies:
-        modes = tuple(_BatchWriter(runner, mode).view() for mode, _ in runner.modes)
+        tensors = {slot.name: _tensor(runner, slot) for slot in runner.slots}
+        modes = tuple(_BatchWriter(runner, mode, tensors).view() for mode, _ in runner.modes)
         doc = docstring(
             (
                 f"Legal live batches of one mode of the {runner.title}.",
@@ -189,12 +198,13 @@ def _given(name: str) -> str:
     return f"value({literal(name)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _BatchWriter:
-    """Writes how live batches of one mode are drawn."""
+    """Writes how live batches of one mode are drawn; `tensors`: how the sources of slots are."""
 
     runner: RunnerModel
     mode: Mode
+    tensors: Mapping[str, str]
 
     def view(self) -> BatchStrategy:
         name = f"_{self.runner.classes.module}_{self.mode.name}"
@@ -207,11 +217,14 @@ class _BatchWriter:
             tuple(self._fields()),
         )
 
-    @property
+    @cached_property
+    def _seen(self) -> Scope:
+        return scope_of(self.runner, self.mode)
+
+    @cached_property
     def _scope(self) -> Scope:
         """Expressions over all live variables: what is drawn is known, whoever sees it."""
-        scope = scope_of(self.runner, self.mode)
-        return replace(scope, visible=frozenset(each.name for each in self.mode.live))
+        return replace(self._seen, visible=frozenset(each.name for each in self.mode.live))
 
     def _lines(self) -> Iterator[str]:
         scope = self._scope
@@ -219,7 +232,7 @@ class _BatchWriter:
         for variable in self.mode.live:
             yield from self._draw(variable, scope)
         yield from self._relations(scope)
-        called = _called(self.runner, scope_of(self.runner, self.mode))
+        called = _called(self._seen)
         yield f"rows = {self.runner.classes.module}.{called}"
         for own in self._own():
             yield f"{own.live} = ({self._own_extent(own, scope)})"
@@ -286,7 +299,7 @@ class _BatchWriter:
         return next(own, {})
 
     def _own(self) -> Iterator[OwnExtent]:
-        for own in own_extents(self.runner):
+        for own in self.runner.own_extents:
             if self.mode.name in own.slot.tails:
                 yield own
 
@@ -328,22 +341,20 @@ class _BatchWriter:
         if source is not None and source.dimension is not None:
             return self._of_source(field, variable, source.dimension)
         elements = local if variable.per is not None else f"[{local}]"
-        for slot in self.runner.slots:
-            if slot.source is not None and slot.source.path == field.path:
-                return f"torch.tensor({elements}, dtype={_dtypes(slot)[0]})"
+        for slot in self.runner.slots_from(field.path):
+            return f"torch.tensor({elements}, dtype={_dtypes(slot)[0]})"
         return f"torch.tensor({elements})"
 
     def _of_source(self, field: LiveField, variable: LiveVariable, dimension: int | None) -> str:
         """The tensor in whose extent a live variable is seen, which cannot be absent."""
-        for slot in self.runner.slots:
-            loaded = self.mode.name in slot.tails and slot.guard == TRUE
-            if loaded and slot.source is not None and slot.source.path == field.path:
-                return f"draw({self._tensor(slot)})"
+        for slot in self.runner.slots_from(field.path):
+            if self.mode.name in slot.tails and slot.guard == TRUE:
+                return f"draw({self.tensors[slot.name]})"
         sizes = ["1"] * (dimension or 0) + [self._scope.local(variable.name)]
         return f"torch.ones({', '.join(sizes)})"
 
     def _drawn(self, slot: PlannedSlot) -> str:
-        tensor = self._tensor(slot)
+        tensor = self.tensors[slot.name]
         moving = [p for p, each in enumerate(slot.dimensions) if each.target is not None]
         may_lack = slot.optional or slot.guard != TRUE or not self.mode.live
         if slot.guard != TRUE and not slot.optional and self.mode.live:
@@ -351,20 +362,22 @@ class _BatchWriter:
             return f"draw({tensor}) if {guard} else None"
         return f"draw(st.none() | {tensor})" if may_lack and moving else f"draw({tensor})"
 
-    def _tensor(self, slot: PlannedSlot) -> str:
-        engine = self.runner.engine
-        config = engine.settings.source("config")
-        axes = {f"padded_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
-        source = config.with_names(axes)
-        own = {each.position: each for each in self._own() if each.slot == slot}
-        shape = tuple_of(
-            own[p].live if p in own else source.of(dimension.extent)
-            for p, dimension in enumerate(slot.dimensions)
-        )
-        low, high = "0", "1"
-        if slot.values is not None:
-            low, high = config.of(slot.values.low), config.of(slot.values.high)
-        return f"_tensors({shape}, {tuple_of(_dtypes(slot))}, {low}, {high})"
+
+def _tensor(runner: RunnerModel, slot: PlannedSlot) -> str:
+    """What draws the source of a slot in a mode that loads it."""
+    engine = runner.engine
+    config = engine.settings.source("config")
+    axes = {f"padded_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
+    source = config.with_names(axes)
+    own = runner.own_extents_of(slot)
+    shape = tuple_of(
+        own[p].live if p in own else source.of(dimension.extent)
+        for p, dimension in enumerate(slot.dimensions)
+    )
+    low, high = "0", "1"
+    if slot.values is not None:
+        low, high = config.of(slot.values.low), config.of(slot.values.high)
+    return f"_tensors({shape}, {tuple_of(_dtypes(slot))}, {low}, {high})"
 
 
 def _dtypes(slot: PlannedSlot) -> tuple[str, ...]:
@@ -372,7 +385,7 @@ def _dtypes(slot: PlannedSlot) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"torch.{each}" for each in (slot.host_dtype, *slot.accepts)))
 
 
-def _called(runner: RunnerModel, scope: Scope) -> str:
+def _called(scope: Scope) -> str:
     function = live_function(scope)
     names = [argument.partition(": ")[0] for argument in function.arguments]
     return f"{function.name}({', '.join(names)})"

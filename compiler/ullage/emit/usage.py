@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ullage.emit.accepting import asked_facts, has_choice
+from ullage.emit.accepting import asked_facts
 from ullage.emit.model import EngineModel, RunnerModel
 
 
@@ -41,13 +41,13 @@ def _code(engine: EngineModel, runner: RunnerModel) -> Iterator[str]:
         yield ""
     yield "config = Config.of()  # with the engine's arguments"
     yield 'arenas = Arenas.allocate(config, device="cuda")  # once for all runners of a process'
-    if has_choice(engine, worker):
+    if engine.has_choice(worker):
         yield f"runners = {engine.selection_class(worker)}({given})"
     else:
         yield f"runner = {runner.classes.runner}({given})"
     yield f"live = LiveBatch(mode=Mode.{mode})  # with the fields that its mode needs"
     pad = ""
-    if has_choice(engine, worker):
+    if engine.has_choice(worker):
         own = (each for each in engine.runners if each.planned.worker == worker)
         asks = ", engine" if any(asked_facts(each) for each in own) else ""
         yield f"runner, offer = runners.select(live{asks})"
@@ -65,5 +65,5 @@ def _made_by(engine: EngineModel, runners: list[RunnerModel]) -> Iterator[str]:
     """Each worker with the class that serves it."""
     for worker in dict.fromkeys(each.planned.worker for each in runners):
         first = next(each for each in runners if each.planned.worker == worker)
-        chosen = has_choice(engine, worker)
+        chosen = engine.has_choice(worker)
         yield f"{worker} ({engine.selection_class(worker) if chosen else first.classes.runner})"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate
-from ullage.emit.model import LiveField, RunnerModel
+from ullage.emit.live_fields import LiveField
+from ullage.emit.model import RunnerModel
 from ullage.emit.names import distinct
-from ullage.emit.own_extents import own_extents
 from ullage.emit.padding import expansions, mentions
 from ullage.emit.scope import scope_of
 from ullage.emit.source import Source
@@ -163,7 +163,7 @@ class WarmUps:
         axes = {f"padded_{axis.name}": self._rows_local(mode, axis.name) for axis in engine.axes}
         source = engine.settings.source("config").with_names(axes)
         field = self.runner.field(slot.name)
-        own = {each.position for each in own_extents(self.runner) if each.slot == slot}
+        own = self.runner.own_extents_of(slot)
         shape = tuple_of(
             "0" if position in own else source.of(dimension.extent)
             for position, dimension in enumerate(slot.dimensions)

@@ -123,14 +123,12 @@ def _binary(node: Binary) -> Expr:
             return right
         case ("+" | "-", _, Integer(value=0)) | ("*" | "//", _, Integer(value=1)):
             return left
-        case ("*" | "//" | "%", Integer(value=0), _) | ("*", _, Integer(value=0)):
+        case ("*", Integer(value=0), _) | ("*", _, Integer(value=0)):
             return Integer(0, place=node.place)
         case ("%", _, Integer(value=1)):
             return Integer(0, place=node.place)
-        case ("-" | "%", _, _) if left == right:
+        case ("-", _, _) if left == right:
             return Integer(0, place=node.place)
-        case ("//", _, _) if left == right:
-            return Integer(1, place=node.place)
         case ("+", _, Integer(value=amount)) if amount < 0:
             return Binary("-", left, Integer(-amount, place=right.place), place=node.place)
         case ("-", _, Integer(value=amount)) if amount < 0:
@@ -204,10 +202,6 @@ def _rounded(node: Call) -> Expr:
             return replace(zero, place=node.place)
         case Call("align_up", (Call("align_up", (_, inner)) as value, step)) if inner == step:
             return value
-        case Call("align_up", (value, step)) if value == step:
-            return value
-        case Call("cdiv", (value, step)) if value == step:
-            return Integer(1, place=node.place)
         case Call("next_in", (Call("max", (values,)) as largest, source)) if values == source:
             return largest
         case _:

@@ -51,7 +51,7 @@ class _Planner:
     reported_slots: set[tuple[str, Place]] = field(default_factory=set)
 
     def runner(self, problem: RunnerProblem) -> PlannedRunner:
-        runner = next(each for each in self.resolved.spec.runners if each.name == problem.runner)
+        runner = self.resolved.runners[problem.runner]
         rewrite = for_worker(self.resolved, problem.worker)
         tails = Tails(
             self.resolved,
@@ -64,7 +64,7 @@ class _Planner:
         ).of_slots()
         values = Values(problem, self.claims, self.collector, self.reported_slots)
         slots: list[PlannedSlot] = []
-        for slot in self.resolved.spec.slots:
+        for slot in self.resolved.slots_of(runner):
             if slot.name in tails and rewrite(slot.when) != FALSE:
                 planned = self._slot(slot, problem, rewrite, tails[slot.name])
                 self.refusals.extend(values.check(slot, planned))
@@ -106,7 +106,7 @@ class _Planner:
     ) -> Dimension:
         """One dimension: of an axis, with a capacity of its own, or fixed by parameters."""
         written = slot.shape[position]
-        axes = {axis.name for axis in self.resolved.spec.axes}
+        axes = self.resolved.axes
         padded: dict[str, Expr] = {axis: Name(f"padded_{axis}") for axis in axes}
         extent = fold(substitute(rewrite(written), padded))
         axis = written.name if isinstance(written, Name) and written.name in axes else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 
 from ullage.bound.modes import loaded_slots
@@ -11,7 +12,6 @@ from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
-from ullage.expr.spell import spell
 from ullage.expr.tree import (
     FALSE,
     TRUE,
@@ -30,6 +30,7 @@ from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
 from ullage.plan.dtypes import integers_of
 from ullage.plan.model import Tail
+from ullage.plan.reads import PaddedRead, Wish, spelled_range
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
 from ullage.spec.steps import circumstances, flattened
@@ -38,29 +39,7 @@ MOST_FACTS = 6
 """A condition on more facts counts as always possible: the tail is filled in any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedRead:
-    """One reader's read of padded rows in one mode; `condition` says for which configurations."""
-
-    reader: Reader
-    read: Read
-    condition: Expr
-    fill: Expr | None
-    bounds: Bounds | None
-
-    @property
-    def wish(self) -> str:
-        """What the reader wants to find, as the author wrote it."""
-        if self.read.fill is not None:
-            return f"a fill of {spell(self.read.fill)}"
-        return (
-            "any value"
-            if self.read.range is None
-            else f"values in {spelled_range(self.read.range)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tails:
     """Derives the tails of one runner of one worker."""
 
@@ -76,14 +55,17 @@ class Tails:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
         tails: dict[str, dict[str, Tail]] = {}
         self._check_readers()
+        given = {
+            slot.name: fold(self.rewrite(slot.when)) for slot in self.resolved.slots_of(self.runner)
+        }
         for problem in self.problem.modes:
-            mode = next(each for each in self.resolved.spec.modes if each.name == problem.name)
+            mode = self.resolved.modes[problem.name]
             slots = loaded_slots(self.resolved, self.runner, mode)
             wanted = self._wanted(mode, problem, {slot.name for slot in slots})
             for slot in slots:
-                given = fold(self.rewrite(slot.when))
-                reads = [each for each in wanted.get(slot.name, []) if given != FALSE]
-                tail = self._tail(slot, problem, reads, given)
+                exists = given[slot.name]
+                reads = wanted.get(slot.name, []) if exists != FALSE else []
+                tail = self._tail(slot, problem, reads, exists)
                 tails.setdefault(slot.name, {})[mode.name] = tail
         return tails
 
@@ -93,23 +75,35 @@ class Tails:
         """The padded reads of a mode by slot."""
         wanted: dict[str, list[PaddedRead]] = {}
         for reader, step_place, condition in self._readers(mode, problem):
-            for read in reader.reads:
-                if read.rows == "live":
-                    continue
+            for wish in self._wishes[reader.name]:
+                read = wish.read
                 if read.slot not in loaded:
                     self._report_unwritten(reader, read, mode, step_place)
                     continue
-                wanted.setdefault(read.slot, []).append(self._padded(reader, read, condition))
+                padded = PaddedRead(reader, read, condition, wish.fill, wish.bounds, wish.claims)
+                wanted.setdefault(read.slot, []).append(padded)
         return wanted
 
-    def _padded(self, reader: Reader, read: Read, condition: Expr) -> PaddedRead:
+    @cached_property
+    def _wishes(self) -> Mapping[str, tuple[Wish, ...]]:
+        """The reads of padded rows by the readers of the runner's steps."""
+        names = {name for step in flattened(self.runner.steps) for name in step.readers}
+        return {
+            name: tuple(map(self._wish, _padded(self.resolved.readers[name]))) for name in names
+        }
+
+    def _wish(self, read: Read) -> Wish:
         fill = None if read.fill is None else self.rewrite(read.fill)
         bounds = None if read.range is None else self._bounds(read.range)
-        return PaddedRead(reader, read, condition, fill, bounds)
+        limits = self._limits.get(read.slot, ())
+        claims = [
+            (self.claims.inside(fill, each), name) for each, name in limits if fill is not None
+        ]
+        return Wish(read, fill, bounds, tuple(claims))
 
     def _readers(self, mode: Mode, problem: ModeProblem) -> Iterator[tuple[Reader, Place, Expr]]:
         """Who may read padded rows in a mode, at which step first, for which configurations."""
-        modes = tuple(each for each in self.resolved.spec.modes if each.name in self.runner.modes)
+        modes = self.resolved.modes_of(self.runner)
         runs: dict[str, list[tuple[Place, Expr]]] = {}
         for step, when in circumstances(self.runner.steps, modes):
             if mode.name in when.modes and True in when.rows:
@@ -117,8 +111,8 @@ class Tails:
                     runs.setdefault(name, []).append((step.place, when.when))
         facts = frozenset(fact.name for fact in self.runner.facts)
         for name, steps in runs.items():
-            reader = next(each for each in self.resolved.spec.readers if each.name == name)
-            if mode not in self.resolved.modes_named(reader.modes):
+            reader = self.resolved.readers[name]
+            if reader.modes and mode not in self.resolved.modes_named(reader.modes):
                 continue
             ways = (self.rewrite(conjunction(when, reader.when)) for _, when in steps)
             condition = fold(disjunction(*(without_facts(way, facts) for way in ways)))
@@ -127,7 +121,7 @@ class Tails:
 
     def _check_readers(self) -> None:
         """Every reader of a step reads at least one slot that the runner owns."""
-        readers = {reader.name: reader for reader in self.resolved.spec.readers}
+        readers = self.resolved.readers
         for step in flattened(self.runner.steps):
             for name in step.readers:
                 reads = readers[name].reads
@@ -173,15 +167,44 @@ class Tails:
         return Tail(self._combined(slot, mode, reads, given), readers)
 
     def _fill_unmentioned(self, slot: Slot, mode: ModeProblem, given: Expr) -> Expr | None:
-        """Of a slot that no reader mentions nobody said that its padded rows do not matter."""
-        mentioned = {read.slot for reader in self.resolved.spec.readers for read in reader.reads}
-        if slot.name in mentioned or not self._has_rows(slot):
+        """The fill of a slot that no reader of the runner's steps mentions.
+
+        Nobody said that its padded rows do not matter, so they are as the first reader that is
+        declared somewhere wants them, or else hold some value that the slot may have.
+        """
+        reads = self.resolved.reads.get(slot.name, ())
+        only_live = reads and all(read.rows == "live" for read in reads)
+        if only_live or slot.name in self._mentioned or not self._has_rows(slot):
             return None
-        return self._value_in_ranges(slot, mode, [], given)
+        wishes = map(self._wish, reads)
+        fitting = (
+            each.fill
+            for each in wishes
+            if each.fill is not None and self._fits(each, mode, (given,))
+        )
+        return next(fitting, None) or self._value_in_ranges(slot, mode, [], given)
+
+    @cached_property
+    def _mentioned(self) -> frozenset[str]:
+        """The slots that the readers of the runner's steps mention."""
+        names = {name for step in flattened(self.runner.steps) for name in step.readers}
+        readers = (self.resolved.readers[name] for name in names)
+        return frozenset(read.slot for reader in readers for read in reader.reads)
+
+    def _fits(self, wish: Wish, mode: ModeProblem, given: tuple[Expr, ...]) -> bool:
+        """Whether a fill is a value that the slot may hold."""
+        return all(
+            self.claims.failure_of_load(claim, self.problem, mode, given) is None
+            for claim, _ in wish.claims
+        )
 
     def _has_rows(self, slot: Slot) -> bool:
-        known = set(self.resolved.kinds) | {"worker"}
-        return any(not free_names(extent) <= known for extent in slot.shape)
+        kinds = self.resolved.kinds
+        return any(
+            name not in kinds and name != "worker"
+            for extent in slot.shape
+            for name in free_names(extent)
+        )
 
     def _report_without_rows(self, slot: Slot, read: PaddedRead) -> None:
         message = (
@@ -267,24 +290,28 @@ class Tails:
 
     def _check_values(self, slot: Slot, mode: ModeProblem, read: PaddedRead, given: Expr) -> None:
         """A fill is a value that the slot may hold, and one of its dtypes."""
-        fill = read.fill
-        if fill is None:
-            return
-        limits = [(self._dtype_bounds(dtype), f"dtype {dtype}") for dtype in dtypes_of(slot)]
-        if slot.values is not None:
-            limits.insert(0, (self._bounds(slot.values), f"values {spelled_range(slot.values)}"))
-        for bounds, name in limits:
-            claim = self.claims.inside(fill, bounds)
+        for claim, name in read.claims:
             conditions = (read.condition, given)
             failure = self.claims.failure_of_load(claim, self.problem, mode, conditions)
             if failure is not None:
                 message = (
                     f"reader '{read.reader.name}' fills padded rows of '{slot.name}' with "
-                    f"{spell(read.read.fill or fill)}, which can be outside of the slot's {name}"
+                    f"{read.fill_as_written}, which can be outside of the slot's {name}"
                 )
                 related = ((slot.place, f"the slot has {name}"),)
                 self._report("U607", message, read.read.place, failure.example, related)
                 return
+
+    @cached_property
+    def _limits(self) -> Mapping[str, list[tuple[Bounds, str]]]:
+        """What each slot may hold, and how that is called."""
+        return {slot.name: self._limits_of(slot) for slot in self.resolved.slots_of(self.runner)}
+
+    def _limits_of(self, slot: Slot) -> list[tuple[Bounds, str]]:
+        limits = [(self._dtype_bounds(dtype), f"dtype {dtype}") for dtype in dtypes_of(slot)]
+        if slot.values is not None:
+            limits.insert(0, (self._bounds(slot.values), f"values {spelled_range(slot.values)}"))
+        return limits
 
     def _bounds(self, values: Range) -> Bounds:
         return self.rewrite(values.low), self.rewrite(values.high)
@@ -364,6 +391,5 @@ def without_facts(condition: Expr, facts: frozenset[str]) -> Expr:
     return fold(disjunction(*ways))
 
 
-def spelled_range(bounds: Range) -> str:
-    """A range as its author wrote it."""
-    return f"[{spell(bounds.low)}, {spell(bounds.high)}]"
+def _padded(reader: Reader) -> tuple[Read, ...]:
+    return tuple(read for read in reader.reads if read.rows != "live")

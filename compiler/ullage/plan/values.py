@@ -22,7 +22,8 @@ from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
 from ullage.plan.dtypes import holds_all_of, integers_of, is_float
 from ullage.plan.model import PlannedSlot
-from ullage.plan.tails import dtypes_of, spelled_range
+from ullage.plan.reads import spelled_range
+from ullage.plan.tails import dtypes_of
 from ullage.spec.model import Dtype, Range, Slot
 
 MOST_ELEMENTS = 2**63 - 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.problem import Live, ModeProblem, RunnerProblem
@@ -28,6 +30,9 @@ from ullage.prove.checker import Checker, Flaw
 from ullage.prove.eligibility import is_eligible
 from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver
+
+_ANOTHER = re.compile(r"@(\w+)\.\d+")
+"""In the name of a live variable: the mode of another rank, where it is not the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class Proof:
         return self.sound and (self.tight or self.slack is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Certificate:
     """The proofs of all capacities, and what they take for granted about live batches."""
 
@@ -69,10 +74,11 @@ class Certificate:
 
     def of(self, runner: str, target: str) -> Proof:
         """The proof of one capacity."""
-        for proof in self.proofs:
-            if proof.runner == runner and proof.target == target:
-                return proof
-        raise KeyError(f"{runner}.{target}")
+        return self._named[runner, target]
+
+    @cached_property
+    def _named(self) -> Mapping[tuple[str, str], Proof]:
+        return {(each.runner, each.target): each for each in self.proofs}
 
 
 def certify(runner: RunnerProblem, capacity: Capacity, solver: Solver) -> Proof:
@@ -183,8 +189,10 @@ class _Certifier:
         coupled = frozenset[str]().union(
             *(free_names(each.condition) for each in mode.couplings if each.stated)
         )
-        if _needs_two_others(mode, names):
+        found = self._of_one_other(mode, names, witness, given)
+        if found is None:
             return False
+        witness = found
         quotients = [
             each for each in mode.live if "cdiv(" in each.name and each.name in names | coupled
         ]
@@ -200,6 +208,24 @@ class _Certifier:
         return all(
             self._at_end(mode, each, witness, given, upper=True) for each in (*quotients, *others)
         )
+
+    def _of_one_other(
+        self,
+        mode: ModeProblem,
+        names: frozenset[str],
+        witness: dict[str, Expr],
+        given: tuple[Expr, ...],
+    ) -> dict[str, Expr] | None:
+        """A legal witness with no more than one other rank of a mode; None if none is known."""
+        named = _of_ranks(mode, names)
+        if not _needs_two_others(mode, named):
+            return witness
+        agreed = _agreed(mode, named, witness)
+        if agreed is None:
+            return None
+        legal = (*(each.claim for each in relations_of(mode)), *mode.where)
+        at_witness = (fold(substitute(each, agreed)) for each in legal)
+        return agreed if all(self.solver.proves(each, given) for each in at_witness) else None
 
     def _at_end(
         self,
@@ -239,10 +265,35 @@ class _Certifier:
         )
 
 
+def _of_ranks(mode: ModeProblem, names: frozenset[str]) -> frozenset[str]:
+    """The names, with those of what chooses the batches, which holds of all ranks at once.
+
+    A sum over the other ranks is as if each of them were the one that it is a multiple of.
+    """
+    choosing = (free_names(each.condition) for each in mode.couplings if each.chooses)
+    named = names.union(*choosing)
+    totals = (each.high for each in mode.live if each.name in named and each.origin == "total")
+    return named.union(*map(free_names, totals))
+
+
 def _needs_two_others(mode: ModeProblem, names: frozenset[str]) -> bool:
-    """Whether an extent takes values from two other ranks of one mode, where one may be all."""
+    """Whether the names are of two other ranks of one mode, where one may be all."""
     origins = {each.origin for each in mode.live if each.name in names}
-    return any(f"{origin}.2" in origins for origin in origins)
+    modes = [origin.partition(".")[0] for origin in origins]
+    return len(modes) > len(set(modes))
+
+
+def _agreed(
+    mode: ModeProblem, names: frozenset[str], witness: Mapping[str, Expr]
+) -> dict[str, Expr] | None:
+    """The witness with one other rank for each mode; None if `names` have different values."""
+    own = {each.name: _ANOTHER.sub(r"@\1", each.name) for each in mode.live}
+    agreed: dict[str, Expr] = {}
+    for name in sorted(own, key=lambda each: each not in names):
+        value = agreed.setdefault(own[name], witness[name])
+        if name in names and value != witness[name]:
+            return None
+    return {name: agreed[own[name]] for name in own}
 
 
 def _bounds(mode: ModeProblem, name: str, *, upper: bool) -> tuple[Expr, ...]:

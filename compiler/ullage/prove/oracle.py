@@ -165,6 +165,10 @@ class Oracles:
         self._drawer = ConfigurationDrawer(solver.domain, self._source)
         self._made: dict[tuple[str, ...], Oracle] = {}
 
+    def apart(self) -> Oracles:
+        """Oracles that do not depend on what else these are asked, and keep what they are asked."""
+        return Oracles(self.solver.apart())
+
     def of(self, *runners: RunnerProblem) -> Oracle:
         """The oracle for questions about some runners."""
         names = tuple(runner.name for runner in runners)

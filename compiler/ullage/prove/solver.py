@@ -11,6 +11,7 @@ on the machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,10 +74,31 @@ class Solver:
         self._translations: dict[tuple[Expr, bool], _Translated] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
+        self._context = z3.Context()  # what z3 answers may depend on all terms of one context
         self._establish_lower_bounds()
         self._translations.clear()  # made before the lower bounds were known
         self._terms = {True: {}, False: {}}
         self._refutations = {level: Refutations() for level in RLIMIT}
+
+    def apart(self) -> Solver:
+        """A solver that knows what this one does, and whose answers are kept from this one.
+
+        Where questions are shared out to processes, each of them has an answer that does not
+        depend on which others were asked before it in the same process.
+        """
+        other = copy(self)
+        other._decided = dict(self._decided)
+        other._proved = {claim: list(known) for claim, known in self._proved.items()}
+        other._open = {
+            level: {claim: list(known) for claim, known in found.items()}
+            for level, found in self._open.items()
+        }
+        other._refutations = {
+            level: Refutations(each.models.copy()) for level, each in self._refutations.items()
+        }
+        other._translations, other._terms = {}, {True: {}, False: {}}
+        other._context = z3.Context()
+        return other
 
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
@@ -170,7 +192,7 @@ class Solver:
         wanted = [*conditions, *self._constraints(conjunction(*conditions), level)]
         translated = [self._translated(each, level) for each in wanted]
         asserted = {key: term for each in translated for key, term in each.asserted.items()}
-        solver = z3.SimpleSolver()
+        solver = z3.SimpleSolver(self._context)
         solver.set("rlimit", RLIMIT[level])
         for term in asserted.values():  # `add` would look up the sort of each, at some cost
             z3.Z3_solver_assert(solver.ctx.ref(), solver.solver, term.as_ast())
@@ -188,6 +210,7 @@ class Solver:
                 opaque_definitions=opaque,
                 lower_bounds=self.lower_bounds,
                 shared=self._terms[opaque],
+                context=self._context,
             )
             parts = (encoder.boolean(condition), *encoder.axioms)
             asserted = {part.get_id(): part for part in parts}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ullage.spec.model import Runner
 
 
@@ -28,7 +30,21 @@ def chain_from(head: Runner, runners: tuple[Runner, ...]) -> tuple[Runner, ...]:
     return tuple(found)
 
 
+def serving_by_mode(runners: tuple[Runner, ...], worker: str) -> Mapping[str, tuple[Runner, ...]]:
+    """The runners that serve each mode on a worker; modes that none serves are left out."""
+    found: dict[str, list[Runner]] = {}
+    for runner in runners:
+        if worker in runner.workers:
+            for mode in dict.fromkeys(runner.modes):
+                found.setdefault(mode, []).append(runner)
+    return {mode: tuple(serving) for mode, serving in found.items()}
+
+
 def chain(runners: tuple[Runner, ...], worker: str, mode: str) -> tuple[Runner, ...]:
     """The runners of one worker and mode in the order in which they are asked; may be empty."""
-    known = serving(runners, worker, mode)
+    return chain_of(serving(runners, worker, mode))
+
+
+def chain_of(known: tuple[Runner, ...]) -> tuple[Runner, ...]:
+    """The same for the runners that serve the mode on the worker."""
     return chain_from(heads(known)[0], known) if known else ()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import Kind
-from ullage.expr.tree import Expr
+from ullage.expr.tree import Expr, free_names, substitute
 from ullage.spec.check_audits import resolve_audit
 from ullage.spec.check_chains import check_chains
 from ullage.spec.check_concurrent import resolve_concurrent
@@ -18,12 +19,12 @@ from ullage.spec.check_seen import check_seen, check_sources
 from ullage.spec.check_slots import resolve_reader, resolve_slot, units_of_elements
 from ullage.spec.check_transforms import resolve_transform
 from ullage.spec.definitions import Globals, resolve_globals
-from ullage.spec.model import Constraint, Mode, Spec, Worker
+from ullage.spec.model import Constraint, Mode, Read, Reader, Runner, Slot, Spec, Transform, Worker
 from ullage.spec.scope import ANY_INTEGER, Expressions
-from ullage.spec.steps import modes_named
+from ullage.spec.steps import flattened, modes_named
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResolvedSpec:
     """A spec whose names all mean something.
 
@@ -40,6 +41,97 @@ class ResolvedSpec:
     def modes_named(self, names: tuple[str, ...]) -> tuple[Mode, ...]:
         """The modes that a list of modes and families means; an empty list means all."""
         return modes_named(self.spec.modes, names)
+
+    def slots_of(self, runner: Runner) -> tuple[Slot, ...]:
+        """The slots of a runner in the order of the spec."""
+        owned = sorted(self._positions[name] for name in set(runner.slots))
+        return tuple(self.spec.slots[position] for position in owned)
+
+    def modes_of(self, runner: Runner) -> tuple[Mode, ...]:
+        """The modes of a runner in the order of the spec."""
+        return tuple(self.modes[name] for name in sorted(runner.modes, key=self._mode_order))
+
+    def readers_of(self, runner: Runner) -> tuple[Reader, ...]:
+        """The readers that steps of a runner name, and those that no step of any runner does."""
+        own = {name for step in flattened(runner.steps) for name in step.readers}
+        return tuple(
+            reader
+            for name, reader in self.readers.items()
+            if name in own or name in self._idle_readers
+        )
+
+    def _mode_order(self, name: str) -> int:
+        return self._mode_positions[name]
+
+    @cached_property
+    def modes(self) -> Mapping[str, Mode]:
+        """All modes by name."""
+        return {each.name: each for each in self.spec.modes}
+
+    @cached_property
+    def transforms(self) -> Mapping[str, Transform]:
+        """All transforms by name."""
+        return {each.name: each for each in self.spec.transforms}
+
+    @cached_property
+    def readers(self) -> Mapping[str, Reader]:
+        """All readers by name."""
+        return {each.name: each for each in self.spec.readers}
+
+    @cached_property
+    def runners(self) -> Mapping[str, Runner]:
+        """All runners by name."""
+        return {each.name: each for each in self.spec.runners}
+
+    @cached_property
+    def axes(self) -> frozenset[str]:
+        """The names of all axes."""
+        return frozenset(axis.name for axis in self.spec.axes)
+
+    @cached_property
+    def varying(self) -> frozenset[str]:
+        """The parameters that change while serving."""
+        return frozenset(each.name for each in self.spec.parameters if each.varies is not None)
+
+    @cached_property
+    def serving(self) -> dict[str, Expr]:
+        """The definitions that change while serving, each written out down to parameters."""
+        found: dict[str, Expr] = {}
+        for definition in self.spec.definitions:
+            if free_names(definition.value) & (self.varying | found.keys()):
+                found[definition.name] = substitute(definition.value, found)
+        return found
+
+    @cached_property
+    def varying_in_shapes(self) -> frozenset[str]:
+        """The parameters that change while serving and that the shape of some slot depends on."""
+        if not self.varying:
+            return frozenset()
+        shapes = (extent for slot in self.spec.slots for extent in slot.shape)
+        names = (free_names(substitute(extent, self.serving)) for extent in shapes)
+        return self.varying & frozenset[str]().union(*names)
+
+    @cached_property
+    def reads(self) -> Mapping[str, tuple[Read, ...]]:
+        """All reads of each slot that some reader mentions, whoever the reader is."""
+        found: dict[str, tuple[Read, ...]] = {}
+        for reader in self.spec.readers:
+            for read in reader.reads:
+                found[read.slot] = (*found.get(read.slot, ()), read)
+        return found
+
+    @cached_property
+    def _idle_readers(self) -> frozenset[str]:
+        steps = (step for runner in self.spec.runners for step in flattened(runner.steps))
+        return frozenset(self.readers).difference(*(step.readers for step in steps))
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        return {slot.name: position for position, slot in enumerate(self.spec.slots)}
+
+    @cached_property
+    def _mode_positions(self) -> Mapping[str, int]:
+        return {mode.name: position for position, mode in enumerate(self.spec.modes)}
 
 
 def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpec:

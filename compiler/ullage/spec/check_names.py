@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.parse import FUNCTIONS
@@ -17,6 +19,9 @@ Named = tuple[str, str, Place]
 """A name, what it names, and where it is given."""
 
 WORKER = "worker"
+
+IMPORTED_MODULES: Final = frozenset({"hypothesis", "torch", "ullage", "ullage_runtime"})
+"""What generated code imports, besides the standard library."""
 
 
 def check_references(spec: Spec, collector: Collector) -> None:
@@ -38,9 +43,11 @@ def check_references(spec: Spec, collector: Collector) -> None:
     for runner in spec.runners:
         known["context", runner.name] = tuple(context.name for context in runner.contexts)
         known["value", runner.name] = tuple(value.name for value in runner.values)
+    names = {key: frozenset(candidates) for key, candidates in known.items()}
     for reference in spec.references:
-        candidates = known.get((reference.kind, reference.owner), ())
-        if reference.name not in candidates:
+        key = (reference.kind, reference.owner)
+        candidates = known.get(key, ())
+        if reference.name not in names.get(key, ()):
             owner = f" of runner '{reference.owner}'" if reference.owner else ""
             kind = "runner" if reference.kind == "runner of a worker" else reference.kind
             what = f"{kind} '{reference.name}'{owner}"
@@ -55,6 +62,7 @@ def _runners_of_workers(spec: Spec) -> Iterator[str]:
 
 def check_distinct(spec: Spec, collector: Collector) -> None:
     """Names that could be confused, in expressions or in generated code, are different."""
+    _check_engine(spec, collector)
     known = _global_names(spec, collector)
     for name, what, place in _local_names(spec):
         _check_free(known, name, what, place, collector)
@@ -68,6 +76,13 @@ def check_distinct(spec: Spec, collector: Collector) -> None:
     for runner in spec.runners:
         _check_unique(_engine_members(runner), collector)
     _check_families(spec, collector)
+
+
+def _check_engine(spec: Spec, collector: Collector) -> None:
+    """The generated package is imported by the engine's name, beside what it imports itself."""
+    if spec.engine in IMPORTED_MODULES or spec.engine in sys.stdlib_module_names:
+        message = f"the generated package cannot be called '{spec.engine}', as another module is"
+        collector.error("U205", message, spec.place, hint="add what tells it apart")
 
 
 def _global_names(spec: Spec, collector: Collector) -> dict[str, Named]:

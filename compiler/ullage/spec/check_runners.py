@@ -111,7 +111,7 @@ def _check_loads(runner: Runner, collector: Collector) -> None:
 
 
 def _check_slack(runner: Runner, spec: Spec, collector: Collector) -> None:
-    slots = {slot.name for slot in spec.slots}
+    slots = {slot.name for slot in spec.slots} if runner.slack else set()
     for target, _ in runner.slack:
         if target in slots and target not in runner.slots:
             message = f"runner '{runner.name}' has no slot '{target}' that could have slack"

@@ -85,17 +85,19 @@ def _loading(
 ) -> tuple[ResolvedMode, ...]:
     """The modes that load the slot; of those that mean the same by its extents, the first."""
     names = frozenset[str]().union(*map(free_names, slot.shape))
-    names -= {axis.name for axis in spec.axes} | known.kinds.keys()
+    names -= {axis.name for axis in spec.axes}
+    names = frozenset(name for name in names if name not in known.kinds)
+    loading = modes_named(spec.modes, slot.modes)
+    if not names:
+        return tuple(modes[mode.name] for mode in loading[:1])
     found: dict[frozenset[tuple[str, Kind | None, bool]], ResolvedMode] = {}
-    for mode in modes_named(spec.modes, slot.modes):
+    for mode in loading:
         found.setdefault(_meaning(names, modes[mode.name]), modes[mode.name])
     return tuple(found.values())
 
 
 def _meaning(names: frozenset[str], mode: ResolvedMode) -> frozenset[tuple[str, Kind | None, bool]]:
     """What a mode knows of some names that are no parameters."""
-    if not names:
-        return frozenset()
     known = ((name, mode.live.get(name), name in mode.per_request) for name in names)
     return frozenset((*known, *((name, None, True) for name in names & mode.broken)))
 

@@ -24,11 +24,8 @@ def modes_named(modes: tuple[Mode, ...], names: tuple[str, ...]) -> tuple[Mode, 
     if not names:
         return modes
     families = {family for mode in modes for family in mode.families}
-    return tuple(
-        mode
-        for mode in modes
-        if any(name in mode.families if name in families else name == mode.name for name in names)
-    )
+    named, own = families.intersection(names), set(names) - families
+    return tuple(mode for mode in modes if mode.name in own or not named.isdisjoint(mode.families))
 
 
 @dataclass(frozen=True, slots=True)

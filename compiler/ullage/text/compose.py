@@ -48,16 +48,26 @@ class _UnreadableError(Exception):
     """The rest of the file cannot be read; the reason has been recorded."""
 
 
+EventLoader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
+
 SPEC_RULE: Final = "a spec file is a mapping of keys to values"
 
 
 class Composer:
     """Builds the tree of one file. Use once.
 
-    `rule`: what the file is, for the error about one that is something else.
+    `rule`: what the file is, for the error about one that is something else. `loader`: whose
+    events they are; errors are told by those of SafeLoader, another one's are raised.
     """
 
-    def __init__(self, source: Source, collector: Collector, rule: str = SPEC_RULE) -> None:
+    def __init__(
+        self,
+        source: Source,
+        collector: Collector,
+        rule: str = SPEC_RULE,
+        loader: EventLoader = yaml.SafeLoader,
+    ) -> None:
+        self._loader = loader
         self._rule = rule
         self._source = source
         self._outer = collector
@@ -82,10 +92,12 @@ class Composer:
     def _events(self) -> Iterator[yaml.Event]:
         reached = 0
         try:
-            for event in yaml.parse(self._source.text, Loader=yaml.SafeLoader):
+            for event in yaml.parse(self._source.text, Loader=self._loader):
                 _, reached = _span(event)
                 yield event
         except yaml.MarkedYAMLError as error:
+            if self._loader is not yaml.SafeLoader:
+                raise
             self._syntax_error(error)
             raise _UnreadableError from None
         except (yaml.YAMLError, ValueError, OverflowError, IndexError):
@@ -126,7 +138,7 @@ class Composer:
             self._error("U105", message, start, hint="put a value that starts with ! in quotes")
 
     def _take_scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> None:
-        is_plain = event.style is None
+        is_plain = not event.style
         scalar = self._scalar(event, start, end)
         for match in FORBIDDEN.finditer(scalar.text):  # made by an escape
             self._error_at("U103", refusal(match[0]), scalar.at(match.start()))

@@ -16,7 +16,9 @@ class _Reading:
 
 _QUOTE = "put the value in quotes"
 _READINGS = (
-    _Reading("'\\t' that cannot start", "a tab cannot indent a line", "indent with spaces"),
+    _Reading(
+        "'\\t' that cannot start", "a tab cannot stand here", "indent and separate with blanks"
+    ),
     _Reading(
         "mapping values are not allowed",
         "a second ': ' on the line, or a key that is indented unlike its neighbours",

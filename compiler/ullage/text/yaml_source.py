@@ -6,10 +6,14 @@ than text with structure (tags, anchors, merge keys, directives) is refused.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
+
+import yaml
 
 from ullage.diagnostics.diagnostic import Collector, DiagnosticError
-from ullage.text.compose import SPEC_RULE, Composer
+from ullage.text.compose import SPEC_RULE, Composer, EventLoader
 from ullage.text.decoding import MAX_BYTES, decode, read_bytes
 from ullage.text.nodes import Entry, Mapping, Node, Scalar, Sequence, kind_of
 from ullage.text.positions import Source
@@ -28,6 +32,13 @@ __all__ = [
     "read_bytes",
     "read_file",
 ]
+
+
+QUICK: Final[EventLoader | None] = getattr(yaml, "CSafeLoader", None)
+"""The parser of libyaml, where PyYAML was built with it: ten times as quick, and as exact."""
+
+PECULIAR: Final = re.compile(r"[\t?]|:\s*[\],}#]|[|>]\S*#")
+"""What the two parsers do not read alike: tabs and `?` in plain texts, `{a: }`, and `|#`."""
 
 
 def parse_bytes(data: bytes, name: str) -> Mapping:
@@ -54,4 +65,16 @@ def compose(text: str, name: str, collector: Collector, rule: str = SPEC_RULE) -
 
     `rule`: what such a text is, for the error about one that is something else.
     """
-    return Composer(Source(name, text), collector, rule).compose()
+    source = Source(name, text)
+    tree = composed_quickly(source, rule)
+    return Composer(source, collector, rule).compose() if tree is None else tree
+
+
+def composed_quickly(source: Source, rule: str) -> Mapping | None:
+    """The tree by the quick parser if nothing is wrong with it, so that one parser tells errors."""
+    if QUICK is None or PECULIAR.search(source.text):
+        return None
+    try:
+        return Composer(source, Collector(), rule, QUICK).compose()
+    except yaml.YAMLError:
+        return None

@@ -37,6 +37,7 @@ from ullage.spec.steps import flattened
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.occurrence import check_occurrence
 from ullage.wellformed.ranges import check_ranges
+from ullage.wellformed.readers import check_readers
 from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
@@ -62,6 +63,7 @@ def check_problem(
         check_rank_count(resolved, solver, collector)
         check_rounds(resolved, solver, collector)
         check_fields(resolved.spec, collector)
+        check_readers(resolved, collector)
 
 
 def check_uses(
@@ -229,28 +231,23 @@ def _uses_of_groups(resolved: ResolvedSpec, solver: Solver) -> Iterator[Use]:
 
 def _fixed(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Slot, Expr]]:
     """The extents of slots that are axes, or follow from parameters alone."""
-    runner = next(each for each in resolved.spec.runners if each.name == runner_name)
-    for slot in resolved.spec.slots:
-        if slot.name in runner.slots:
-            yield from (
-                (slot, each) for each in slot.shape if not needs_own_capacity(resolved, each)
-            )
+    for slot in resolved.slots_of(resolved.runners[runner_name]):
+        yield from ((slot, each) for each in slot.shape if not needs_own_capacity(resolved, each))
 
 
 def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Expr, Expr]]:
     """Each expression with the `when` of what it belongs to."""
-    runner = next(each for each in resolved.spec.runners if each.name == runner_name)
-    for slot in resolved.spec.slots:
-        if slot.name in runner.slots:
-            ends = (slot.values.low, slot.values.high) if slot.values else ()
-            computed = (slot.compute,) if slot.compute is not None else ()
-            yield slot.when, TRUE
-            yield from ((each, slot.when) for each in (*ends, *computed))
+    runner = resolved.runners[runner_name]
+    for slot in resolved.slots_of(runner):
+        ends = (slot.values.low, slot.values.high) if slot.values else ()
+        computed = (slot.compute,) if slot.compute is not None else ()
+        yield slot.when, TRUE
+        yield from ((each, slot.when) for each in (*ends, *computed))
     yield from ((extent, slot.when) for slot, extent in _fixed(resolved, runner_name))
     for step in flattened(runner.steps):
         yield step.when, TRUE
         yield from ((within.when, step.when) for within in step.within)
-    for reader in resolved.spec.readers:
+    for reader in resolved.readers_of(runner):
         yield reader.when, TRUE
         for read in reader.reads:
             ends = (read.range.low, read.range.high) if read.range else ()

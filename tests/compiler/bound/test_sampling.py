@@ -67,3 +67,18 @@ def test_a_condition_without_a_value_counts_as_is_said() -> None:
     assert sample is not None
     for default in (False, True):
         assert holding(read("1 // (tp - tp) == 1"), default)(sample) is default
+
+
+def test_a_range_may_rest_on_definitions_and_on_parameters_declared_later() -> None:
+    found = domain(
+        number("early", 0, "late"),
+        number("within", 0, "part"),
+        number("late", 0, 9),
+        defined("part", "9 // late"),
+        limit("late >= 1"),
+    )
+    drawer = ConfigurationDrawer(found, random.Random(3))
+    samples = [sample for _ in range(40) if (sample := drawer.draw(read("true"))) is not None]
+    assert len(samples) > 30
+    assert all(holding(read("early <= late and within <= part"), False)(each) for each in samples)
+    assert len({each.values["within"] for each in samples}) > 2

@@ -11,10 +11,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.generated import barrel, generated_barrel
+from support.generated import analysed, barrel, generated_barrel
+from support.small_specs import mode_text, small
 from ullage.analysis import read
 from ullage.bound.problem import Domain
 from ullage.bound.specialise import specialise
+from ullage.emit.package import emit
 from ullage.expr.evaluate import EvaluationError, Value, evaluate
 from ullage.spec.check import ResolvedSpec
 from ullage_generated import sglang
@@ -131,3 +133,19 @@ def test_generated_capacities_are_the_formulas_that_were_proved(data: st.DataObj
     for capacity in analysis.capacities.by_target:
         field = capacity.target.replace(".", "_")
         assert getattr(capacities, field) == evaluate(capacity.formula, values)
+
+
+def test_what_was_not_looked_at_has_not_passed(tmp_path: Path) -> None:
+    """`inner` is not looked at where its range is wrong, and so neither is what rests on it."""
+    files = small(
+        mode_text(live={"requests": "1; outer"}, requests="requests", tokens="requests"),
+        parameters=(
+            "outer: {type: int, range: [1, 3]}",
+            "flag: {type: bool}",
+            "inner: {type: int, range: [0, outer + 1], when: flag}",
+        ),
+        constraints=('"1 <= (inner if flag else 1)"',),
+    )
+    emitted = emit(analysed(tmp_path, "unseen", files))["config.py"]
+    checks = emitted[emitted.index("def validate") :]
+    assert 'if problems.passed("outer", "flag", "inner"):' in checks

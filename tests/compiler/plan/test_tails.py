@@ -21,6 +21,13 @@ def second_reader(reads: str, *, when: str = "true", files: Files = TINY) -> Fil
     return with_file("checker.yaml", reader, files=changed)
 
 
+def test_a_reader_that_no_step_names_still_finds_what_it_wants(tmp_path: Path) -> None:
+    reader = "readers: {looker: {reads: {grid: {rows: padded, fill: 1}}}}\n"
+    found = planned(tmp_path, with_file("looker.yaml", reader, files=TINY))
+    assert found.problems == ""
+    assert found.tail("grid", "decode") == "1"
+
+
 def test_a_tail_is_untouched_where_readers_look_at_live_rows_only(tmp_path: Path) -> None:
     reader = "readers: {looker: {reads: {grid: {rows: live}}}}\n"
     found = planned(tmp_path, with_file("looker.yaml", reader, files=TINY))

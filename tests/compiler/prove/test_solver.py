@@ -193,6 +193,16 @@ def test_questions_spelled_alike_are_kept_apart() -> None:
 
 
 @pytest.mark.slow
+def test_what_is_asked_apart_shows_in_no_answer() -> None:
+    """A level that does not prove a claim by itself takes it from a higher one that was asked."""
+    first = solver(number("a", 0, 9), number("b", 0, 9), limit("a < b"))
+    wanted = claim("a <= b")
+    apart, another = first.apart(), first.apart()
+    assert apart.proves(wanted)
+    assert apart.decide(wanted, (), "opaque").proved
+    assert [each.decide(wanted, (), "opaque").answer for each in (first, another)] == ["open"] * 2
+
+
 def test_effort_is_bounded() -> None:
     """A question beyond the effort is answered `unknown` in the end."""
     names = [f"x{place}" for place in range(6)]

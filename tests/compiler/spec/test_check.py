@@ -39,6 +39,12 @@ RULES: dict[str, Files] = {
         ("[none, chain, tree]", "[none, chain, sync]"),
         ("in [chain, tree]", "in [chain, sync]"),
     ),
+    "an engine has not the name of a module that its code imports": edited(
+        ENGINE, ("engine: mini", "engine: torch")
+    ),
+    "an engine has not the name of a module of Python": edited(
+        ENGINE, ("engine: mini", "engine: json")
+    ),
     "a local name hides no definition": edited(
         TRANSFORMS,
         ("      padded:", "      step:"),

@@ -61,6 +61,11 @@ def codes(folder: Path, files: Files) -> list[str]:
 @pytest.mark.parametrize(
     "tokens",
     [
+        "zero // zero",
+        "zero % zero",
+        "align_up(zero, zero)",
+        "cdiv(zero, zero)",
+        "0 // zero",
         "requests // zero",
         "requests % zero",
         "align_up(requests, zero)",

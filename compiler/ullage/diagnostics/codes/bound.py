@@ -17,9 +17,10 @@ CODES: Final = (
     Code(
         "U402",
         "mixed direction",
-        "The extent grows and shrinks with this variable, and no rule finds its maximum.",
+        "No rule finds the maximum: the extent grows and shrinks with this variable, a sum over "
+        "requests has a product of what they bring, or no bound can be read off a 'where'.",
         "tokens: requests * (cap - requests)",
-        "Rewrite the expression so that each variable appears in one direction.",
+        "Rewrite the expression so that each variable appears in one direction, and by itself.",
     ),
     Code(
         "U404",

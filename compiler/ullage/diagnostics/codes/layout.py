@@ -74,4 +74,13 @@ CODES: Final = (
         "mode: mixed   # and 'mode: idle' has peers: [decode]",
         "Name the mode in the 'peers' of an idle one whose pipeline has the same collectives.",
     ),
+    Code(
+        "U611",
+        "reader that no step names",
+        "A reader of padded rows counts for a runner in the steps that name it. A runner that "
+        "loads its slot and names it nowhere may have forgotten it, and then nobody knows in which "
+        "modes the rows are read. This is a warning, for a runner may do without the reader.",
+        "rotary: {reads: {positions: {rows: padded, fill: 0}}}   # and no step names rotary",
+        "Name the reader under the 'readers' of the step in which it reads.",
+    ),
 )

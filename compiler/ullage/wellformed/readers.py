@@ -1,0 +1,40 @@
+"""Readers that a runner loads slots for, and that none of its steps names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ullage.diagnostics.diagnostic import Collector
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Read, Reader, Runner
+from ullage.spec.steps import flattened
+
+UNNAMED: Final = "U611"
+
+
+def check_readers(resolved: ResolvedSpec, collector: Collector) -> None:
+    """Warn of a reader of padded rows that a runner may have forgotten."""
+    for runner in resolved.spec.runners:
+        named = {name for step in flattened(runner.steps) for name in step.readers}
+        for reader in resolved.spec.readers:
+            read = next(_padded(reader, runner), None)
+            if read is None or reader.name in named or not _meets(reader, runner, resolved):
+                continue
+            message = (
+                f"no step of runner '{runner.name}' names reader '{reader.name}', "
+                f"which reads padded rows of its slot '{read.slot}'"
+            )
+            hint = "name it under the 'readers' of the step in which it reads"
+            related = ((read.place, f"'{reader.name}' reads here"),)
+            collector.warn(UNNAMED, message, runner.place, hint=hint, related=related)
+
+
+def _padded(reader: Reader, runner: Runner) -> Iterator[Read]:
+    """What the reader reads of padded rows in slots of the runner."""
+    return (read for read in reader.reads if read.rows == "padded" and read.slot in runner.slots)
+
+
+def _meets(reader: Reader, runner: Runner, resolved: ResolvedSpec) -> bool:
+    """Whether the reader is about some mode of the runner."""
+    return any(mode.name in runner.modes for mode in resolved.modes_named(reader.modes))
