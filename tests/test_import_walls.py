@@ -81,6 +81,7 @@ def test_generated_code_does_without_the_compiler_and_its_libraries() -> None:
     assert violations("generated", COMPILER_ONLY) == []
 
 
+@pytest.mark.slow
 def test_the_compiler_does_without_torch_and_what_it_generates() -> None:
     assert violations("compiler", RUNTIME_ONLY) == []
 

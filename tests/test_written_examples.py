@@ -157,6 +157,7 @@ def test_every_example_is_known_here() -> None:
 
 
 @EACH
+@pytest.mark.slow
 def test_every_capacity_is_proved(name: str, ullage: Callable[..., str]) -> None:
     capacities = json.loads(ullage("check", name, "--json"))["capacities"]
     assert {each["target"] for each in capacities} == set(WRITTEN[name].sizes)
@@ -164,6 +165,7 @@ def test_every_capacity_is_proved(name: str, ullage: Callable[..., str]) -> None
 
 
 @EACH
+@pytest.mark.slow
 def test_sizes_are_those_counted_by_hand(name: str, ullage: Callable[..., str]) -> None:
     sized = json.loads(ullage("size", name, "--config", str(configuration(name)), "--json"))
     (runner,) = sized["runners"]
@@ -173,6 +175,7 @@ def test_sizes_are_those_counted_by_hand(name: str, ullage: Callable[..., str]) 
 
 
 @EACH
+@pytest.mark.slow
 def test_the_derivation_of_every_capacity_can_be_shown(
     name: str, ullage: Callable[..., str]
 ) -> None:
@@ -182,6 +185,7 @@ def test_the_derivation_of_every_capacity_can_be_shown(
 
 
 @EACH_AUDIT
+@pytest.mark.slow
 def test_the_hasty_sizes_come_out_as_expected(name: str, ullage: Callable[..., str]) -> None:
     formulas = json.loads(ullage("audit", name, "--json"))["formulas"]
     found = tuple(
@@ -247,6 +251,7 @@ def test_a_where_from_which_nothing_follows_is_shown_with_what_to_write(
 @EACH
 @settings(max_examples=20)
 @given(data=st.data())
+@pytest.mark.slow
 def test_batches_of_the_new_mode_load(
     name: str, package: Callable[[str], ModuleType], data: st.DataObject
 ) -> None:

@@ -50,6 +50,7 @@ def test_a_code_says_what_it_means_how_it_looks_and_what_to_do(entry: Code) -> N
 
 
 @pytest.mark.parametrize("root", [COMPILER, RUNTIME], ids=["compiler", "runtime"])
+@pytest.mark.slow
 def test_every_code_that_is_raised_is_in_the_catalogue(root: Path) -> None:
     used = {
         node.value: path
@@ -61,6 +62,7 @@ def test_every_code_that_is_raised_is_in_the_catalogue(root: Path) -> None:
     assert not used.keys() - {entry.id for entry in all_codes()}
 
 
+@pytest.mark.slow
 def test_every_code_of_the_catalogue_is_reported_somewhere() -> None:
     catalogue = COMPILER / "diagnostics" / "codes"
     paths = [*COMPILER.rglob("*.py"), *RUNTIME.rglob("*.py")]

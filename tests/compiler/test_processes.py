@@ -42,6 +42,7 @@ def test_more_items_than_a_pipe_holds_tickets_for_are_all_done() -> None:
 
 
 @given(st.lists(st.integers(), max_size=5))
+@pytest.mark.slow
 def test_in_turn_and_at_once_give_the_same(items: list[int]) -> None:
     def function(item: int) -> int:
         return item * item + 1

@@ -63,12 +63,14 @@ def beside(case: Case) -> tuple[Formula, ...]:
     )
 
 
+@pytest.mark.slow
 def test_the_right_rule_is_proven(right: Study) -> None:
     for proof in right.analysis.certificate.proofs:
         assert proof.proved, (proof.target, proof.flaws)
     assert right.report.diagnostics == ()
 
 
+@pytest.mark.slow
 def test_right_numbers_are_those_of_the_report(right: Study) -> None:
     values = right.values({})
     for of, expected in right.case.capacity.items():

@@ -51,6 +51,7 @@ def test_a_canvas_ends_with_its_last_block() -> None:
 
 @pytest.mark.parametrize(("block", "reveals"), [(4, 1), (8, 3)])
 @pytest.mark.parametrize("alignment", [1, 3])
+@pytest.mark.slow
 def test_paged_blocks_equal_the_dense_schedule(
     demo: Demo, block: int, reveals: int, alignment: int
 ) -> None:

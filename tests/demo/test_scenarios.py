@@ -27,6 +27,7 @@ def failures(outcome: Outcome) -> list[Check]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.slow
 def test_every_scenario_passes_its_own_checks(demo: Demo, name: str) -> None:
     assert failures(SCENARIOS[name](demo)) == []
 
@@ -39,6 +40,7 @@ def test_padding_changes_no_token(padded_demo: Demo, name: str) -> None:
     assert all(row.tokens % 3 == 0 for row in outcome.rows)
 
 
+@pytest.mark.slow
 def test_the_default_workload_has_no_near_ties(demo: Demo) -> None:
     requests = make_requests(24, seed=5)
     gap = min(demo.reference.continuation(request).smallest_gap for request in requests)

@@ -44,6 +44,7 @@ def test_a_draft_that_is_the_target_is_always_right(demo: Demo, speculation: Spe
 
 
 @pytest.mark.parametrize("speculation", [CHAIN, TREE, FROZEN])
+@pytest.mark.slow
 def test_a_draft_that_is_always_wrong_costs_no_token(demo: Demo, speculation: Speculation) -> None:
     outputs, decoder = serve(speculation, noise=2.0)
     assert equals_generate(demo.reference, REQUESTS, outputs).passed

@@ -71,6 +71,7 @@ def contents(batch: Batch) -> dict[str, object]:
 
 
 @given(st.data(), st.booleans())
+@pytest.mark.slow
 def test_what_one_worker_leaves_behind_is_never_seen_by_the_other(
     data: st.DataObject, debug: bool
 ) -> None:

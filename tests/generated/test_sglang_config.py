@@ -98,12 +98,14 @@ def test_a_configuration_never_changes() -> None:
 
 
 @given(strategies.configs())
+@pytest.mark.slow
 def test_drawn_configurations_are_legal_and_small(config: Config) -> None:
     config.validate()
     assert config.max_running_requests <= 1 + strategies.SPAN
 
 
 @given(strategies.configs(fixed={"speculative_algorithm": "eagle", "page_size": 4}))
+@pytest.mark.slow
 def test_fixed_arguments_stay(config: Config) -> None:
     assert config.speculative_algorithm is SpeculativeAlgorithm.EAGLE
     assert config.page_size == 4

@@ -114,6 +114,7 @@ def assert_loaded(batch: Batch, live: LiveBatch, runner: Runner) -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> None:
     runner = data.draw(runners())
     live = data.draw(batches(runner))
@@ -121,6 +122,7 @@ def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> N
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:
     runner = data.draw(runners(debug=False))
     for slot in runner.registry.slots:
@@ -136,6 +138,7 @@ def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_the_largest_batch_of_a_runner_is_legal_and_fills_its_tokens(data: st.DataObject) -> None:
     runner = data.draw(runners())
     live = runner.largest_batch()
@@ -148,6 +151,7 @@ def test_the_largest_batch_of_a_runner_is_legal_and_fills_its_tokens(data: st.Da
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_without_padding_a_batch_has_its_live_rows_only(data: st.DataObject) -> None:
     runner = data.draw(runners())
     live = data.draw(batches(runner))
@@ -158,6 +162,7 @@ def test_without_padding_a_batch_has_its_live_rows_only(data: st.DataObject) -> 
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObject) -> None:
     runner = data.draw(runners(debug=False))
     live = data.draw(batches(runner))

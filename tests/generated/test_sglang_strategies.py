@@ -49,6 +49,7 @@ def test_batches_of_a_mode_that_is_not_served_are_refused(mode: Mode) -> None:
 
 
 @given(st.data(), st.sampled_from(["max_total_tokens", "--max-total-tokens-target"]))
+@pytest.mark.slow
 def test_a_fixed_argument_stays_however_it_is_spelled(data: st.DataObject, name: str) -> None:
     config = data.draw(strategies.configs(fixed={name: 71, "max-running-requests": 5}))
     assert (config.max_total_tokens_target, config.max_running_requests) == (71, 5)

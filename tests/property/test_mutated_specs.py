@@ -199,6 +199,7 @@ LATE = ("U402", "U601", "U602", "U603")
         for name, (_, code) in REFUSED.items()
     ],
 )
+@pytest.mark.slow
 def test_a_mistake_is_an_error(name: str, tmp_path: Path) -> None:
     changes, code = REFUSED[name]
     codes = found(tmp_path, mutated(*changes)).codes

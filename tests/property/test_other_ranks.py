@@ -76,6 +76,7 @@ SPECS: dict[str, Files] = {
 
 
 @pytest.mark.parametrize("name", SPECS)
+@pytest.mark.slow
 def test_no_round_of_ranks_needs_more(name: str, tmp_path: Path) -> None:
     assert differences(derived(tmp_path, SPECS[name])) == []
 
@@ -189,6 +190,7 @@ CHOSEN: dict[str, tuple[str, bool]] = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.slow
 def test_a_batch_that_a_maximum_over_ranks_chooses_limits_every_rank(
     name: str, tmp_path: Path
 ) -> None:

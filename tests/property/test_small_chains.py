@@ -316,6 +316,7 @@ def every(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Derived]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_what_is_certified_is_what_gets_to_each_runner(
     name: str, every: dict[str, Derived]
 ) -> None:
@@ -334,6 +335,7 @@ def test_what_is_certified_is_so_in_all_configurations(
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_every_capacity_is_sound_and_all_but_some_are_tight(
     name: str, every: dict[str, Derived]
 ) -> None:
@@ -343,6 +345,7 @@ def test_every_capacity_is_sound_and_all_but_some_are_tight(
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.formulas])
+@pytest.mark.slow
 def test_a_capacity_says_what_is_left(name: str, every: dict[str, Derived]) -> None:
     found = every[name].capacities
     spelled = {
@@ -351,6 +354,7 @@ def test_a_capacity_says_what_is_left(name: str, every: dict[str, Derived]) -> N
     assert spelled == CASES[name].formulas
 
 
+@pytest.mark.slow
 def test_an_own_total_beside_a_maximum_over_ranks_is_not_that_of_one_rank(tmp_path: Path) -> None:
     """One rank brings the most rows while another has the longest request."""
     long = mode_text(

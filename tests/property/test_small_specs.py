@@ -59,6 +59,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("place", range(len(FAST)))
+@pytest.mark.slow
 def test_what_is_certified_is_what_batches_need(place: int, outcomes: list[Outcome]) -> None:
     found = outcomes[place].found
     if found is not None:
@@ -66,6 +67,7 @@ def test_what_is_certified_is_what_batches_need(place: int, outcomes: list[Outco
         assert false_witnesses(found, at_most=4, seed=place) == []
 
 
+@pytest.mark.slow
 def test_most_random_specs_are_derived(outcomes: list[Outcome]) -> None:
     share = sum(each.found is not None for each in outcomes) / len(outcomes)
     assert share >= LEAST_SHARE, [(each.seed, each.codes) for each in outcomes if each.codes]
@@ -90,6 +92,7 @@ def test_what_is_certified_is_what_batches_need_in_more_specs(seed: int, tmp_pat
 
 
 @pytest.mark.parametrize("place", range(len(FAST)))
+@pytest.mark.slow
 def test_four_evaluators_agree_on_every_formula(place: int, outcomes: list[Outcome]) -> None:
     """`evaluate`, z3, generated Python; brute force is the fourth, see above."""
     found = outcomes[place].found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
+
 from support.audits import SMALL, Audited, audited, stating
 from support.specs import edited, problems_of
 from ullage.bound.relations import relations_of
@@ -44,6 +46,7 @@ def batches(found: Audited) -> list[Assignment]:
     return [batch for batch in every if space.holds(batch)]
 
 
+@pytest.mark.slow
 def test_a_verdict_is_what_enumeration_says_under_the_condition(tmp_path: Path) -> None:
     pairs = list(itertools.product(FORMULAS, CONDITIONS))
     found = of(tmp_path, *(f'formula: "{text}", when: "{when}"' for text, when in pairs))

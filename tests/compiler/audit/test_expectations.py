@@ -37,6 +37,7 @@ def problems(folder: Path, formula: str, expect: str) -> list[str]:
         ("align_up(rows, step) if padded else rows", "proved"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_expected_passes(tmp_path: Path, formula: str, expect: str) -> None:
     assert problems(tmp_path, formula, expect) == []
 

@@ -91,6 +91,7 @@ def test_a_formula_without_a_value_somewhere_is_refused(
         "max([size * 2 for size in sizes])",
     ],
 )
+@pytest.mark.slow
 def test_a_formula_with_a_value_everywhere_is_accepted(tmp_path: Path, formula: str) -> None:
     assert codes(tmp_path, audit_of(formula)) == []
 
@@ -164,6 +165,7 @@ PAGED = edited(
         ("pair", "zero + 2", []),
     ],
 )
+@pytest.mark.slow
 def test_a_formula_for_a_slot_is_in_the_unit_of_its_elements(
     tmp_path: Path, target: str, formula: str, expected: list[str]
 ) -> None:

@@ -85,6 +85,7 @@ def test_the_largest_width_is_enough(tmp_path: Path) -> None:
     assert found.report.formulas[0].of("decode").verdict == "proved"
 
 
+@pytest.mark.slow
 def test_a_total_over_the_requests_is_bounded_by_the_pool(tmp_path: Path) -> None:
     short = 'slot: indices, formula: "pool - 1"'
     (report,) = of_one(tmp_path / "short", short).report.formulas
@@ -123,6 +124,7 @@ def paged(folder: Path, formula: str) -> Audited:
     return audited(folder, stating(text, files=files))
 
 
+@pytest.mark.slow
 def test_pages_of_a_counterexample_are_those_of_some_lengths(tmp_path: Path) -> None:
     (report,) = paged(tmp_path, "cdiv(pool, page)").report.formulas
     example = report.of("decode").counterexamples[0]
@@ -137,6 +139,7 @@ def test_pages_of_a_counterexample_are_those_of_some_lengths(tmp_path: Path) -> 
     assert example.minimal
 
 
+@pytest.mark.slow
 def test_the_exact_number_of_pages_is_enough(tmp_path: Path) -> None:
     rows = "min(rows * one, pool)"
     exact = f"{rows} + (pool - {rows}) // page"

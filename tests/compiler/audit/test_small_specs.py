@@ -107,6 +107,7 @@ def explains(example: Counterexample, batch: Assignment) -> bool:
 
 
 @pytest.mark.parametrize("formula", EVERY)
+@pytest.mark.slow
 def test_a_verdict_is_what_enumeration_says(small: Small, formula: tuple[str, str]) -> None:
     expected = "overflows" if small.overflowing(formula) else "proved"
     assert small.verdict(formula).verdict == expected

@@ -25,6 +25,7 @@ def keeps_value(before: Expr, after: Expr, assignments: list[dict[str, Value]]) 
 
 
 @given(integer_expressions(PLAIN), ASSIGNMENTS)
+@pytest.mark.slow
 def test_the_canonical_form_has_the_same_value(
     expr: Expr, assignments: list[dict[str, Value]]
 ) -> None:

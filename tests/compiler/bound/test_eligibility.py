@@ -183,6 +183,7 @@ def test_a_bucket_needs_a_limit(tmp_path: Path) -> None:
     assert "error[U405]: no element may be large enough" in refusal(tmp_path, files)
 
 
+@pytest.mark.slow
 def test_a_condition_rests_on_those_before_it_only(tmp_path: Path) -> None:
     rests = "next_in(requests, captured) <= 2 * live_requests"
     first = ("  - requests <= max(captured)", f"  - requests <= max(captured)\n  - {rests}")
@@ -200,6 +201,7 @@ def test_what_is_left_needs_a_runner_that_exists(tmp_path: Path) -> None:
     assert "for example where max_tokens = 1" in found
 
 
+@pytest.mark.slow
 def test_a_runner_may_lack_where_its_modes_do_not_occur(tmp_path: Path) -> None:
     files = edited(EAGER, ("workers:", "when: max_tokens > 9\nworkers:"), files=SLUICE)
     for mode in ("decode", "extend", "idle"):
@@ -210,6 +212,7 @@ def test_a_runner_may_lack_where_its_modes_do_not_occur(tmp_path: Path) -> None:
     assert refusal(tmp_path, files) == ""
 
 
+@pytest.mark.slow
 def test_a_certificate_does_not_trust_a_narrowed_guard(tmp_path: Path) -> None:
     found = derived(tmp_path, SLUICE)
 
@@ -226,6 +229,7 @@ def test_a_certificate_does_not_trust_a_narrowed_guard(tmp_path: Path) -> None:
     assert not proofs.of("eager_target", "requests").sound
 
 
+@pytest.mark.slow
 def test_a_certificate_does_not_trust_what_a_mode_is_said_to_come_to(tmp_path: Path) -> None:
     found = derived(tmp_path, SLUICE)
 
@@ -248,6 +252,7 @@ def test_a_certificate_does_not_trust_what_a_mode_is_said_to_come_to(tmp_path: P
     assert not proofs.of("eager_target", "requests").sound
 
 
+@pytest.mark.slow
 def test_a_certificate_does_not_trust_a_rewriting(tmp_path: Path) -> None:
     found = derived(tmp_path, SLUICE)
 
@@ -324,6 +329,7 @@ axes: {requests: requests, tokens: requests * one}
 """
 
 
+@pytest.mark.slow
 def test_a_rounded_amount_keeps_to_the_largest_bucket(tmp_path: Path) -> None:
     found = derived(tmp_path, ROUNDED)
     proof = found.certificate.of("decode_graph_target", "requests")
@@ -336,6 +342,7 @@ def test_a_rounded_amount_keeps_to_the_largest_bucket(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_captured_is_loaded_too(tmp_path: Path) -> None:
     files = with_file(
         "modes/capture.yaml",

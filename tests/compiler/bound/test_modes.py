@@ -291,6 +291,7 @@ LOOSE = {"two collectives of one group"}
 
 
 @pytest.mark.parametrize("name", [each for each in EXACT if each not in THOROUGH])
+@pytest.mark.slow
 def test_a_composed_pipeline_is_what_ranks_do_one_by_one(name: str, tmp_path: Path) -> None:
     found = derived(tmp_path, EXACT[name])
     assert differences(found, at_most=40) == []
@@ -314,6 +315,7 @@ SLOW = {"two largest beside own rows", "two largest of different ranks", "two la
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=pytest.mark.slow if each in SLOW else ()) for each in HARD]
 )
+@pytest.mark.slow
 def test_what_mixes_ranks_is_exact_or_refused(name: str, tmp_path: Path) -> None:
     if refusal(tmp_path / "first", HARD[name]):
         return
@@ -365,6 +367,7 @@ SERVING: dict[str, Files] = {
 
 
 @pytest.mark.parametrize("name", SERVING)
+@pytest.mark.slow
 def test_what_varies_takes_on_every_value_while_serving(name: str, tmp_path: Path) -> None:
     found = derived(tmp_path, SERVING[name])
     assert differences(found, at_most=40) == []

@@ -238,6 +238,7 @@ def test_signs_are_found_by_form_or_asked_for() -> None:
 
 @HALF
 @given(integer_expressions(WORDS, 2), st.integers(0, 2))
+@pytest.mark.slow
 def test_a_sign_that_is_found_is_true(expr: Expr, bound: int) -> None:
     if Search(Proving(SOLVER), ()).at_least(expr, bound):
         assert breaks(Integer(bound), expr) is None

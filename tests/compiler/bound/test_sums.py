@@ -162,6 +162,7 @@ FAST = {
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=() if each in FAST else pytest.mark.slow) for each in SUMS]
 )
+@pytest.mark.slow
 def test_a_sum_is_never_exceeded_and_tight_where_that_is_claimed(name: str, tmp_path: Path) -> None:
     found = derived(tmp_path, SUMS[name])
     compare_with_all_batches(found)

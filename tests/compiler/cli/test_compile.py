@@ -55,6 +55,7 @@ def test_a_second_compile_changes_nothing(tank: Path, ullage: Run) -> None:
     assert {path: path.stat().st_mtime_ns for path in PACKAGE.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_an_edited_spec_changes_the_files_that_it_is_about(tank: Path, ullage: Run) -> None:
     ullage(*COMPILE)
     write_tank(Path(), {"engine.yaml": ("default: 24", "default: 25")})
@@ -106,6 +107,7 @@ def test_drift_as_json_and_as_an_annotation(tank: Path, ullage: Run) -> None:
     assert "\n::error file=out/tank,line=1,col=1,title=U901::" in ran.out
 
 
+@pytest.mark.slow
 def test_output_does_not_depend_on_where_and_how_it_is_compiled(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +227,7 @@ def test_a_damaged_entry_is_replaced(tank: Path, ullage: Run, tmp_path: Path) ->
     assert entry.read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_a_spec_of_another_name_has_an_entry_of_its_own(
     tank: Path, ullage: Run, tmp_path: Path
 ) -> None:
@@ -235,6 +238,7 @@ def test_a_spec_of_another_name_has_an_entry_of_its_own(
     assert b"barrel/" in written()["config.py"]
 
 
+@pytest.mark.slow
 def test_the_flag_and_the_environment_switch_the_cache_off(
     tank: Path, ullage: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +331,7 @@ def test_a_compile_with_nothing_to_do_loads_nothing_heavy(tank: Path, ullage: Ru
     assert set(HEAVY) & set(modules.split()) == set()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_both_succeed(tank: Path, tmp_path: Path) -> None:
     both = [ullage_process(*COMPILE, code=MAIN) for _ in range(2)]
     answers = [process.communicate() for process in both]

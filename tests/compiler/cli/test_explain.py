@@ -36,6 +36,7 @@ def test_a_runner_that_the_configuration_lacks_is_said_to_be_lacking(
     assert "obligations" not in ran.out
 
 
+@pytest.mark.slow
 def test_modes_that_the_configuration_lacks_are_named_only(ullage: Run) -> None:
     write_tank(Path(), {"modes/extend.yaml": ("worker == target", "worker == target and drafts")})
     arguments = ("explain", "tank", "eager_target.tokens")
@@ -61,6 +62,7 @@ def test_a_transform_that_changes_nothing_repeats_no_formula(ullage: Run) -> Non
     assert "unchanged" in shown
 
 
+@pytest.mark.slow
 def test_an_idle_rank_shows_only_what_its_extent_rests_on(ullage: Run) -> None:
     arguments = ("explain", str(SGLANG), "eager_draft.requests")
     shown = ullage(*arguments).out

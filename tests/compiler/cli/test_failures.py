@@ -77,6 +77,7 @@ def test_a_bad_configuration_is_refused(
     assert explained.shown == shown
 
 
+@pytest.mark.slow
 def test_a_configuration_that_a_slot_refuses_is_refused_by_every_command(
     ullage: Run, golden: Golden
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_configuration_that_a_slot_refuses_is_refused_by_every_command(
         ("unknown_code", ["error", "U2"]),
     ],
 )
+@pytest.mark.slow
 def test_what_is_not_there_is_told(
     rule: str, arguments: list[str], ullage: Run, golden: Golden
 ) -> None:
@@ -170,6 +172,7 @@ def test_a_failure_of_the_system_is_told(
     assert ran.err == "ullage: error[U912]: No space left on device: disk\n"
 
 
+@pytest.mark.slow
 def test_colours_are_for_terminals_that_want_them(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

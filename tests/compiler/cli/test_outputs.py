@@ -49,6 +49,7 @@ def configured(tank: Path) -> Path:
         ("error", ["error", "u503"]),
     ],
 )
+@pytest.mark.slow
 def test_a_command_shows_what_it_did_before(
     name: str, arguments: list[str], tank: Path, ullage: Run, golden: Golden
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_command_shows_what_it_did_before(
         ("explain_slot_in_numbers", ["explain", "tank", "eager_target.positions"]),
     ],
 )
+@pytest.mark.slow
 def test_a_command_with_a_configuration_shows_what_it_did_before(
     name: str, arguments: list[str], configured: Path, ullage: Run, golden: Golden
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_command_with_a_configuration_shows_what_it_did_before(
         ("explain_slot", ["explain", "tank", "eager_target.positions"]),
     ],
 )
+@pytest.mark.slow
 def test_json_says_what_it_did_before(
     name: str, arguments: list[str], configured: Path, ullage: Run, golden: Golden
 ) -> None:
@@ -89,6 +92,7 @@ def test_json_says_what_it_did_before(
     assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_no_line_is_wider_than_the_page(configured: Path, ullage: Run) -> None:
     for arguments in (
         ["check", "tank"],
@@ -139,6 +143,7 @@ def test_a_verdict_that_is_not_expected_fails(ullage: Run, golden: Golden) -> No
     golden("cli/audit_differs.txt", ullage("audit", "tank").shown)
 
 
+@pytest.mark.slow
 def test_only_the_named_audits_are_decided(tank: Path, ullage: Run) -> None:
     stated = (tank / "audits" / "stated.yaml").read_text()
     other = stated.replace("audit: stated", "audit: other").replace("overflows", "proved")

@@ -35,6 +35,7 @@ def canal() -> Path:
 
 
 @pytest.mark.parametrize("name", ["plain", "streams"])
+@pytest.mark.slow
 def test_the_plan_of_a_configuration(name: str, canal: Path, ullage: Run, golden: Golden) -> None:
     ran = ullage("plan", "canal", "--config", f"{name}.yaml")
     golden(f"cli/plan_{name}.txt", ran.shown)
@@ -47,6 +48,7 @@ def test_the_plan_as_json(canal: Path, ullage: Run, golden: Golden) -> None:
     assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_gap_is_shown_beside_what_greedy_placement_needs(canal: Path, ullage: Run) -> None:
     """Five runners in a ring: whatever the order, some three in a row are not all alive at once."""
     ring = ["eager_target", "graph_target", "prompt_target", "eager_draft", "graph_draft"]
@@ -95,6 +97,7 @@ def test_an_unsound_placement_is_an_error(
         (["{when: streams}"], "U202]"),
     ],
 )
+@pytest.mark.slow
 def test_groups_are_checked(groups: Sequence[str], problem: str, canal: Path, ullage: Run) -> None:
     lines = "".join(f"  - {each}\n" for each in groups)
     (canal / "concurrent.yaml").write_text(f"concurrent:\n{lines}")

@@ -34,6 +34,7 @@ def specs(tank: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code"), COMMANDS)
+@pytest.mark.slow
 def test_a_reader_that_leaves_at_once_changes_no_exit_code(arguments: list[str], code: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -46,6 +47,7 @@ def test_a_reader_that_leaves_at_once_changes_no_exit_code(arguments: list[str],
 
 @pytest.mark.parametrize(("arguments", "code"), COMMANDS)
 @pytest.mark.parametrize("closed", [">&-", "2>&-"])
+@pytest.mark.slow
 def test_a_closed_stream_changes_no_exit_code(closed: str, arguments: list[str], code: int) -> None:
     command = ["sh", "-c", f'exec "$@" {closed}', "sh", *ULLAGE, *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -55,6 +57,7 @@ def test_a_closed_stream_changes_no_exit_code(closed: str, arguments: list[str],
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
 @pytest.mark.parametrize(("arguments", "_"), COMMANDS[:4])
+@pytest.mark.slow
 def test_a_full_disk_is_told(arguments: list[str], _: int) -> None:
     with open("/dev/full", "w") as full:
         command = [*ULLAGE, *arguments]
@@ -64,6 +67,7 @@ def test_a_full_disk_is_told(arguments: list[str], _: int) -> None:
     assert ran.stderr == "ullage: error[U912]: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_json_stays_json_where_the_encoding_is_narrow() -> None:
     bad = {"modes/decode.yaml": ("family: decode", "'größer \U0001f600': decode")}
     write_tank(Path("broken"), bad)

@@ -96,6 +96,7 @@ def assert_loaded(runner: Drawn, live: Drawn, batch: Drawn) -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_every_legal_batch_loads_as_its_spec_says(data: st.DataObject) -> None:
     runner = data.draw(runners())
     for _ in range(2):
@@ -104,6 +105,7 @@ def test_every_legal_batch_loads_as_its_spec_says(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:
     runner = data.draw(runners(debug=False))
     for slot in runner.registry.slots:
@@ -143,6 +145,7 @@ def plain_runner(**arguments: object) -> Drawn:
         ({"mode_": torch.ones(0, dtype=torch.int64)}, "rows is 0, outside \\[1, 12\\] "),
     ],
 )
+@pytest.mark.slow
 def test_what_is_wrong_with_a_batch_is_said(changes: dict[str, object], message: str) -> None:
     with pytest.raises(BatchError, match=message):
         plain_runner().load(serve_batch(barrel(), 3, **changes))

@@ -56,6 +56,7 @@ ILLEGAL: list[tuple[dict[str, Drawn], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "expected"), ILLEGAL, ids=lambda each: str(each)[:40])
+@pytest.mark.slow
 def test_what_is_assumed_wrongly_is_refused_in_debug_mode(
     wrong: dict[str, Drawn], expected: str
 ) -> None:
@@ -65,6 +66,7 @@ def test_what_is_assumed_wrongly_is_refused_in_debug_mode(
 
 
 @pytest.mark.parametrize("wrong", [wrong for wrong, _ in ILLEGAL], ids=lambda each: str(each)[:40])
+@pytest.mark.slow
 def test_nothing_is_asked_of_what_is_assumed_without_debug_mode(wrong: dict[str, Drawn]) -> None:
     assert runner(False).load(batch(**wrong)).rows == 4
     assert runner(DebugOptions(canaries=True)).load(batch(**wrong)).rows == 4
@@ -108,6 +110,7 @@ def test_what_is_assumed_is_still_an_assumption_of_the_certificate() -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_every_legal_batch_is_loaded_in_debug_mode(data: st.DataObject) -> None:
     cask, strategies = package("cask"), package("cask", "strategies")
     config = data.draw(strategies.configs(span=6))

@@ -83,6 +83,7 @@ def _of(value: Drawn, change: Callable[[torch.Tensor], torch.Tensor]) -> Drawn:
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=20)
 @given(st.data())
+@pytest.mark.slow
 def test_a_wrong_field_is_refused_without_a_trace_or_changes_nothing_else(
     engine: str, data: st.DataObject
 ) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def changed(draw: st.DrawFn, config: object, domain: Domain, python: Mapping[str
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_sglang_accepts_what_its_specs_allow_and_nothing_else(data: st.DataObject) -> None:
     resolved, domain = sglang_domain()
     config = data.draw(changed(data.draw(strategies.configs()), domain, {}))
@@ -108,6 +110,7 @@ def test_sglang_accepts_what_its_specs_allow_and_nothing_else(data: st.DataObjec
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_another_engine_accepts_what_its_specs_allow_and_nothing_else(data: st.DataObject) -> None:
     analysis = generated_barrel()[0]
     python = {"input": "input_", "validate": "validate_"}
@@ -120,6 +123,7 @@ def test_another_engine_accepts_what_its_specs_allow_and_nothing_else(data: st.D
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_generated_capacities_are_the_formulas_that_were_proved(data: st.DataObject) -> None:
     analysis = generated_barrel()[0]
     config = data.draw(barrel("strategies").configs())

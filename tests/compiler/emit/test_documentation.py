@@ -22,6 +22,7 @@ def example_of(engine: str) -> str:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.slow
 def test_the_example_of_a_package_uses_what_it_exports(engine: str) -> None:
     tree = ast.parse(example_of(engine))
     named = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -53,6 +54,7 @@ def test_fields_say_in_which_modes_they_are_needed() -> None:
     assert "needed in every mode" in doc
 
 
+@pytest.mark.slow
 def test_a_file_changes_only_with_its_content(tmp_path: Path) -> None:
     files = {name: f"{text}\n# one more line\n" for name, text in BARREL.items()}
     assert emit(analysed(tmp_path, "barrel", files)) == generated("barrel")[1]

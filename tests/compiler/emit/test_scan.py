@@ -19,6 +19,7 @@ def parsed_names(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.slow
 def test_imports_follow_from_the_names_that_a_parser_finds(engine: str) -> None:
     for module in modules_of(EngineModel(generated_files(engine)[0])):
         known = {*IMPORTED, *module.siblings}
@@ -40,6 +41,7 @@ def unused_statements(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.slow
 def test_no_variable_is_prepared_that_nothing_uses_and_all_others_stay(engine: str) -> None:
     for module in modules_of(EngineModel(generated_files(engine)[0])):
         left = without_unused(module.body, names_of(module.body), PREPARED)

@@ -115,6 +115,7 @@ def test_a_runner_that_does_not_exist_is_not_made() -> None:
         sluice().DecodeGraphTargetRunner(config, Ranks(), device="cpu")
 
 
+@pytest.mark.slow
 def test_a_mode_that_another_runner_takes_whole_is_not_served() -> None:
     every = runners(sluice(), max_requests=16)
     live = decode(sluice(), 16)
@@ -273,6 +274,7 @@ def test_a_batch_that_is_not_legal_has_no_runner() -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_every_legal_batch_is_loaded_by_the_runner_that_takes_it(data: st.DataObject) -> None:
     strategies = sluice("strategies")
     config = data.draw(strategies.configs(span=6))
@@ -304,6 +306,7 @@ def test_a_configuration_without_any_bucket_is_refused() -> None:
 # What the engine is asked
 
 
+@pytest.mark.slow
 def test_the_engine_is_asked_where_its_answer_matters() -> None:
     every = runners(weir())
     engine = Engine(embeds=False, calm=True)
@@ -350,6 +353,7 @@ def test_a_fact_is_asked_by_the_protocol_of_its_runner() -> None:
 
 
 @pytest.mark.parametrize("engine", ["tank", "barrel"])
+@pytest.mark.slow
 def test_runners_without_an_alternative_need_no_selection(engine: str) -> None:
     files = generated(engine)[1]
     assert "selection.py" not in files

@@ -73,6 +73,7 @@ turns = st.lists(
 
 
 @given(turns, st.booleans(), st.booleans(), st.booleans())
+@pytest.mark.slow
 def test_whoever_loads_finds_its_own_batch(
     taken: list[tuple[str, bool, int]], streams: bool, wide: bool, debug: bool
 ) -> None:

@@ -20,6 +20,7 @@ def at(offset: int, width: int) -> Place:
 
 
 @given(expressions(FULL, depth=4), environments(FULL))
+@pytest.mark.slow
 def test_folding_keeps_the_value(expr: Expr, environment: Environment) -> None:
     value = value_or_none(expr, environment)
     assume(value is not None)

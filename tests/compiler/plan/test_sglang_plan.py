@@ -57,6 +57,7 @@ def planned_bytes(analysis: Analysis, configuration: Configuration) -> int:
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
+@pytest.mark.slow
 def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
     analysis: Analysis, configuration: Configuration
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
+@pytest.mark.slow
 def test_the_plan_takes_less_than_sglang(analysis: Analysis, configuration: Configuration) -> None:
     assert planned_bytes(analysis, configuration) < configuration.sglang_bytes
 

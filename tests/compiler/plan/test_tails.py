@@ -196,6 +196,7 @@ CONTRADICTIONS: dict[str, Files] = {
 
 
 @pytest.mark.parametrize("rule", CONTRADICTIONS)
+@pytest.mark.slow
 def test_contradictions_name_both_sides(
     tmp_path: Path, golden: Callable[[str, str], None], rule: str
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ WISHES = st.builds(
 @example([Wish("drafting", ("0",)), Wish("not drafting", ("1", "70"))])
 @example([Wish("drafting", ("5",)), Wish("drafting", ("5",)), Wish("not drafting", ("0", "9"))])
 @given(st.lists(WISHES, min_size=1, max_size=3))
+@pytest.mark.slow
 def test_a_tail_serves_all_its_readers_or_is_refused(wishes: list[Wish]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = planned(Path(folder), spec_of(wishes))

@@ -52,6 +52,7 @@ NARROW: dict[str, Files] = {
 
 
 @pytest.mark.parametrize("rule", NARROW)
+@pytest.mark.slow
 def test_what_does_not_fit_is_an_error_with_a_counterexample(
     tmp_path: Path, golden: Callable[[str, str], None], rule: str
 ) -> None:

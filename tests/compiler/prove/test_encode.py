@@ -285,6 +285,7 @@ def test_a_constant_truth_is_a_truth() -> None:
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 14), st.integers(1, 4))
+@pytest.mark.slow
 def test_a_list_as_it_is_satisfies_all_that_z3_believes_of_it(
     xs: list[int], cap: int, step: int
 ) -> None:

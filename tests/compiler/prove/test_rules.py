@@ -73,6 +73,7 @@ def test_no_lemma_rests_on_premises_that_contradict_each_other(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(NEEDED))
+@pytest.mark.slow
 def test_a_lemma_is_refuted_without_a_premise_that_it_needs(name: str) -> None:
     lemma = LEMMAS[name]()
     needed = [place for place in range(len(lemma[0])) if refuted(lemma, without=place)]

@@ -203,6 +203,7 @@ def test_what_is_asked_apart_shows_in_no_answer() -> None:
     assert [each.decide(wanted, (), "opaque").answer for each in (first, another)] == ["open"] * 2
 
 
+@pytest.mark.slow
 def test_effort_is_bounded() -> None:
     """A question beyond the effort is answered `unknown` in the end."""
     names = [f"x{place}" for place in range(6)]

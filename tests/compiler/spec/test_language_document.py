@@ -144,6 +144,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_spec(tmp_path_factory.mktemp("reference"), files())
 
 
+@pytest.mark.slow
 def test_every_example_of_the_reference_is_part_of_one_sound_spec(examples: Path) -> None:
     analysis = analyse(examples)
     assert analysis.certificate.unproven == ()
@@ -159,6 +160,7 @@ def test_every_section_of_the_language_is_in_the_reference() -> None:
         assert f"`{section}`" in text, section
 
 
+@pytest.mark.slow
 def test_every_key_that_is_written_is_in_the_reference(examples: Path) -> None:
     text = REFERENCE.read_text()
     for path, content in written(analyse(examples).resolved.spec).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def _changes(line: str) -> list[list[str]]:
 
 
 @given(damaged())
+@pytest.mark.slow
 def test_a_damaged_spec_gets_diagnostics_or_is_still_sound(files: Files) -> None:
     with tempfile.TemporaryDirectory() as folder:
         assert "Traceback" not in problems_of(Path(folder), files)

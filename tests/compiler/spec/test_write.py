@@ -98,6 +98,7 @@ def check_round_trip(spec: Spec) -> Spec:
     return again
 
 
+@pytest.mark.slow
 def test_the_spec_of_sglang_survives() -> None:
     assert references(check_round_trip(sglang())) == references(sglang())
 
@@ -115,6 +116,7 @@ def test_random_specs_that_make_sense_survive(seed: int) -> None:
 
 @given(specs())
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_whatever_a_spec_can_say_survives(spec: Spec) -> None:
     check_round_trip(spec)
 
@@ -238,6 +240,7 @@ def changes(record: type, field: str) -> Iterator[tuple[Spec, Spec]]:
 
 
 @pytest.mark.parametrize(("record", "field"), FIELDS)
+@pytest.mark.slow
 def test_no_field_of_the_model_is_left_out(record: type, field: str) -> None:
     pairs = list(changes(record, field))
     assert pairs, f"give '{field}' two different values in the samples"

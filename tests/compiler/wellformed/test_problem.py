@@ -215,6 +215,7 @@ def test_next_in_must_find_an_element_of_a_filtered_list(tmp_path: Path) -> None
         "max([max([each for each in sizes if each > size]) for size in sizes])",
     ],
 )
+@pytest.mark.slow
 def test_a_list_without_a_name_that_may_have_no_element_is_reported(
     tmp_path: Path, tokens: str
 ) -> None:
