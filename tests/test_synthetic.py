@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 
 from support.generated import write_package
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.emit.package import emit
 
 MODES = 10

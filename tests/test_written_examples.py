@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.cli import main
 from ullage.diagnostics.diagnostic import DiagnosticError
 

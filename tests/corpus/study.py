@@ -14,7 +14,8 @@ from corpus.corpus import Batch, Brought, Case, Configuration, Formula
 from support.simulation import Batch as Simulated
 from support.simulation import Rank, Simulation, Values, with_upper
 from support.specs import Files, write_spec
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.audit.batches import batches_of
 from ullage.audit.decide import audit
 from ullage.audit.model import AuditReport, Counterexample

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 import yaml
 
-from ullage.analysis import read
+from ullage.analyse import read
 from ullage.configuration.read import parse_configuration
 from ullage.configuration.values import complete
 from ullage_generated.sglang import Config, SpeculativeAlgorithm

@@ -10,7 +10,8 @@ import pytest
 
 from support.pump import PUMP
 from support.specs import Files, edited, write_spec
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.audit.decide import audit
 from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.spell import spell
@@ -354,15 +355,19 @@ def test_a_mistake_changes_the_verdict_on_what_the_engine_states(name: str, tmp_
 
 
 @pytest.mark.slow
-def test_a_reader_that_is_dropped_leaves_the_tail_as_it_is(tmp_path: Path) -> None:
-    """Whoever needs a padded row says so; without any reader there is nothing to fill."""
+def test_a_reader_that_is_dropped_is_missed_and_its_tail_filled_all_the_same(
+    tmp_path: Path,
+) -> None:
     before = analyse(write_spec(tmp_path / "before", PUMP))
     without = mutated(
         ("runners/eager.yaml", "planner, masker, ", ""),
     )
     after = analyse(write_spec(tmp_path / "after", without))
     assert tail(before) is not None
-    assert tail(after) is None
+    assert tail(after) == tail(before)
+    assert {each.code for each in after.warnings} - {each.code for each in before.warnings} == {
+        "U611"
+    }
 
 
 def tail(analysis: Analysis) -> str | None:

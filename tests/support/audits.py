@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.specs import write_spec
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.audit.decide import audit
 from ullage.audit.model import AuditReport, FormulaReport
 

@@ -17,7 +17,8 @@ from support.cask import CASK
 from support.names import NAMES
 from support.sluice import SLUICE, WEIR
 from support.tank import TANK
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.emit.package import emit
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="ullage-tests-")

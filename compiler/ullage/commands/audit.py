@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.audit.decide import audit
 from ullage.audit.expectation import diagnostics_of
 from ullage.audit.model import (

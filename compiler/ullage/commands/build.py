@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ullage import __version__
-from ullage.analysis import Progress, analyse
+from ullage.analyse import Progress, analyse
 from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
 from ullage.emit.formatting import formatter_version

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
 from ullage.bound.problem import RunnerProblem
 from ullage.commands.formulas import broken

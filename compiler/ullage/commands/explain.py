@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.commands import explain_record, explain_slot, explain_target
 from ullage.commands.reporting import Exit, Format, write_diagnostics, write_json
 from ullage.commands.settings import read_settings, require_accepted

@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
 from ullage.commands.settings import (
     Settings,

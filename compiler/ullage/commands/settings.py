@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ullage.analysis import Analysis, read
+from ullage.analyse import read
+from ullage.analysis import Analysis
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.bound.specialise import worker_name
 from ullage.commands.reporting import Json

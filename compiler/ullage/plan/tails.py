@@ -78,7 +78,10 @@ class Tails:
             for wish in self._wishes[reader.name]:
                 read = wish.read
                 if read.slot not in loaded:
-                    self._report_unwritten(reader, read, mode, step_place)
+                    slot = self.resolved.slots[read.slot]
+                    exists = conjunction(condition, fold(self.rewrite(slot.when)))
+                    if self.claims.possible(exists, (problem.guard,)):
+                        self._report_unwritten(reader, read, slot, mode, step_place)
                     continue
                 padded = PaddedRead(reader, read, condition, wish.fill, wish.bounds, wish.claims)
                 wanted.setdefault(read.slot, []).append(padded)
@@ -134,8 +137,9 @@ class Tails:
                     hint = "name its slots under the runner's 'slots', or leave it out"
                     self._report("U602", message, step.place, hint, related)
 
-    def _report_unwritten(self, reader: Reader, read: Read, mode: Mode, step: Place) -> None:
-        slot = next(each for each in self.resolved.spec.slots if each.name == read.slot)
+    def _report_unwritten(
+        self, reader: Reader, read: Read, slot: Slot, mode: Mode, step: Place
+    ) -> None:
         owned = read.slot in self.runner.slots
         owner = f"mode '{mode.name}' does" if owned else f"runner '{self.runner.name}' does"
         message = (

@@ -74,6 +74,11 @@ class ResolvedSpec:
         return {each.name: each for each in self.spec.transforms}
 
     @cached_property
+    def slots(self) -> Mapping[str, Slot]:
+        """All slots by name."""
+        return {each.name: each for each in self.spec.slots}
+
+    @cached_property
     def readers(self) -> Mapping[str, Reader]:
         """All readers by name."""
         return {each.name: each for each in self.spec.readers}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.audits import Audited
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.audit.decide import audit
 
 SPECS = Path(__file__).parents[3] / "specs" / "sglang"

@@ -9,7 +9,7 @@ import pytest
 
 from support.audits import SMALL
 from support.specs import edited, write_spec
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.diagnostics.diagnostic import Diagnostic, DiagnosticError
 
 IDLE = """\

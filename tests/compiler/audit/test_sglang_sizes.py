@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.sglang_table import ROOT, Row, rows
-from ullage.analysis import read
+from ullage.analyse import read
 from ullage.audit.compared import expanded
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import evaluate_integer

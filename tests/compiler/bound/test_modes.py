@@ -286,9 +286,6 @@ THOROUGH = {
 }
 """Left to the slow tests, which try all configurations of every case."""
 
-LOOSE = {"two collectives of one group"}
-"""Exact, but not claimed to be: two ranks may hold the two maxima, and there may be only one."""
-
 
 @pytest.mark.parametrize("name", [each for each in EXACT if each not in THOROUGH])
 @pytest.mark.slow
@@ -306,7 +303,7 @@ def test_a_composed_pipeline_is_exact_in_all_configurations(name: str, tmp_path:
     assert differences(found) == []
     assert false_witnesses(found, at_most=40) == []
     assert all(proof.sound for proof in found.certificate.proofs)
-    assert (found.certificate.unproven == ()) is (name not in LOOSE)
+    assert found.certificate.unproven == ()
 
 
 SLOW = {"two largest beside own rows", "two largest of different ranks", "two largest of peers"}

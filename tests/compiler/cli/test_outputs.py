@@ -12,7 +12,7 @@ import pytest
 
 from support.command_line import Run
 from support.tank import write_tank
-from ullage import __version__, analysis
+from ullage import __version__, analyse
 from ullage.bound.capacities import Capacities
 from ullage.commands.settings import read_settings
 from ullage.diagnostics.catalogue import all_codes
@@ -120,14 +120,14 @@ def test_all_codes_are_listed(ullage: Run) -> None:
 def test_an_unproven_capacity_is_an_error(
     tank: Path, ullage: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = analysis.settle
+    settle = analyse.settle
 
     def doubt(*given: Any) -> tuple[Capacities, tuple[Proof, ...]]:
         capacities, (first, *rest) = settle(*given)
         flaws = ("leaf: max_requests <= max_requests: z3 does not prove it",)
         return capacities, (replace(first, tight=False, flaws=flaws), *rest)
 
-    monkeypatch.setattr(analysis, "settle", doubt)
+    monkeypatch.setattr(analyse, "settle", doubt)
     golden("cli/check_unproven.txt", ullage("check", "tank").shown)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support.generated import analysed, barrel, generated_barrel
 from support.small_specs import mode_text, small
-from ullage.analysis import read
+from ullage.analyse import read
 from ullage.bound.problem import Domain
 from ullage.bound.specialise import specialise
 from ullage.emit.package import emit

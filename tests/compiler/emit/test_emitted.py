@@ -28,7 +28,7 @@ SGLANG = ROOT / "generated" / "ullage_generated" / "sglang"
 EMIT = """
 import sys
 from pathlib import Path
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.emit.package import emit
 for path, text in sorted(emit(analyse(Path(sys.argv[1]))).items()):
     sys.stdout.write(f"=== {path}\\n{text}")

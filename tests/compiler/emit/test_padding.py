@@ -9,7 +9,7 @@ import pytest
 
 from support.barrel import BARREL
 from support.generated import generated_barrel, write_specs
-from ullage.analysis import read
+from ullage.analyse import read
 from ullage.emit.model import EngineModel
 from ullage.emit.padding import pad_function
 from ullage.emit.scope import scope_of

@@ -10,7 +10,8 @@ from math import prod
 import pytest
 
 from support.sglang_table import ROOT, Row, rows
-from ullage.analysis import Analysis, analyse
+from ullage.analyse import analyse
+from ullage.analysis import Analysis
 from ullage.configuration.values import complete
 from ullage.plan.arenas import PlacedArena, arenas_for
 from ullage.plan.model import ALIGNMENT

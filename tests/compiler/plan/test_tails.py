@@ -208,3 +208,23 @@ def test_contradictions_name_both_sides(
 def test_a_contradiction_of_several_modes_and_workers_is_told_once(tmp_path: Path) -> None:
     shown = planned(tmp_path, CONTRADICTIONS["two fills differ"]).problems
     assert shown.count("error[") == 1
+
+
+NEVER_TOGETHER = (
+    (SLOTS, "modes: [extend], values: [0, 2^31]", "modes: [extend], when: drafting"),
+    (READERS, "    modes: [extend]\n", ""),
+)
+"""The planner of extends plans decodes too, and its slot is there while drafting only."""
+
+
+@pytest.mark.parametrize(("when", "missed"), [("", True), ("when: not drafting\n", False)])
+def test_a_slot_that_a_mode_does_not_load_is_missed_only_where_both_are_there(
+    tmp_path: Path, when: str, missed: bool
+) -> None:
+    files = dict(TINY)
+    for path, old, new in (*NEVER_TOGETHER, ("decode.yaml", "live:", f"{when}live:")):
+        assert old in files[path]
+        files[path] = files[path].replace(old, new)
+    problems = planned(tmp_path, files).problems
+    message = "reads padded rows of 'starts', which mode 'decode' does not load"
+    assert (message in problems) is missed

@@ -9,7 +9,7 @@ from textwrap import indent
 import pytest
 
 from support.specs import write_spec
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.diagnostics.catalogue import code
 from ullage.expr.lex import MAX_DEPTH, MAX_LENGTH, MAX_LITERAL
 from ullage.spec.flow import MOST_CONDITIONS

@@ -8,7 +8,7 @@ import pytest
 
 from support.small_specs import SLOT, mode_text, small
 from support.specs import write_spec
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.diagnostics.render import render_text
 
 

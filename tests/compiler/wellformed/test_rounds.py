@@ -7,7 +7,7 @@ from pathlib import Path
 from support.bounds import refusal
 from support.small_specs import mode_text, small
 from support.specs import Files, write_spec
-from ullage.analysis import analyse
+from ullage.analyse import analyse
 from ullage.diagnostics.render import render_text
 
 SYNC = "sync: {when: flag, collective: {op: all_gather, group: dp}, tokens: 'max_ranks(tokens)'}"
