@@ -81,6 +81,15 @@ class Problems:
         listed = ", ".join(repr(each) for each in choices)
         return self._add("U701", parameter, value, f"must be one of {listed}", place)
 
+    def member(
+        self, parameter: str, value: int | None, listed: Sequence[int] | None, name: str, place: str
+    ) -> bool:
+        """`value` is one of the elements of list `name`, if the configuration has both."""
+        if value is None or listed is None or value in listed:
+            return True
+        elements = ", ".join(map(str, listed))
+        return self._add("U701", parameter, value, f"must be in {name}: {elements}", place)
+
     def unset(self, parameter: str, value: object, guard: str, place: str) -> bool:
         """`value` is None because the parameter's `guard` is false in this configuration."""
         if value is None:

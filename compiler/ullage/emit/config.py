@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ullage.bound.problem import Constraint, Definition, Domain, Variable
-from ullage.bound.specialise import for_worker
+from ullage.bound.specialise import for_worker, worker_name
 from ullage.emit.config_views import (
     ArgumentView,
     CheckView,
@@ -190,6 +190,8 @@ class ConfigEmitter:
     def _checks(self) -> Iterator[CheckView]:
         for variable in self._in_order():
             yield self._check_parameter(variable)
+        for variable in self.domain.variables:
+            yield from self._check_membership(variable)
         for definition in self.domain.definitions:
             if definition.kind == "list":
                 yield self._check_elements(definition)
@@ -245,6 +247,22 @@ class ConfigEmitter:
         return CheckView(
             needed, "", f"problems.attempt(lambda: {call} if {guard} else {unset})", ""
         )
+
+    def _check_membership(self, variable: Variable) -> Iterator[CheckView]:
+        """A parameter that varies is one of the list that it varies over."""
+        described = self.settings.of(variable.name)
+        source = self.settings.parameter(variable.name).varies
+        if source is None:
+            return
+        names = {each.name for each in self.domain.variables}
+        own = source if described.worker is None else worker_name(source, described.worker)
+        listed = own if own in names else source
+        call = (
+            f"problems.member({literal(variable.name)}, self.{described.attribute}, "
+            f"self.{self.settings.of(listed).attribute}, {literal(listed)}, "
+            f"{literal(variable.place.short)})"
+        )
+        yield CheckView(self._passed((variable.name, listed)), "", call, "")
 
     def _ends(self, variable: Variable) -> str:
         source = self.settings.source("self")

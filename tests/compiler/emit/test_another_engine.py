@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.generated import barrel
 from support.generated import package as generated_package
 from ullage_runtime.debug import poison
-from ullage_runtime.errors import BatchError, CapacityError
+from ullage_runtime.errors import BatchError, CapacityError, ConfigurationError
 from ullage_runtime.ranks import SingleRank
 
 # Any: the package exists only once the test has generated it.
@@ -267,3 +267,17 @@ def test_names_that_python_and_generated_code_use_themselves_are_no_obstacle() -
     assert batch.views.tolist() == [6, 7]
     assert batch.extents.tolist() == [8, 9]
     assert batch.slots_.tolist() == [2]
+
+
+def test_a_parameter_that_varies_is_configured_as_one_of_its_list() -> None:
+    assert barrel().Config.of(page=1, deep=True, depths=(2, 6), depth=6).depth == 6
+    with pytest.raises(ConfigurationError) as caught:
+        barrel().Config.of(page=1, deep=True, depths=(2, 6), depth=3)
+    (problem,) = caught.value.problems
+    assert str(problem).startswith("U701: depth is 3, but must be in depths: 2, 6 (")
+
+
+def test_the_list_of_a_varying_parameter_is_not_looked_at_where_it_is_wrong_itself() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        barrel().Config.of(page=1, deep=True, depths=(2, 60), depth=3)
+    assert [each.parameter for each in caught.value.problems] == ["depths"]
