@@ -33,7 +33,7 @@ from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
-from ullage.spec.steps import circumstances, flattened
+from ullage.spec.steps import circumstances, flattened, readers_named
 
 MOST_FACTS = 6
 """A condition on more facts counts as always possible: the tail is filled in any case."""
@@ -90,9 +90,9 @@ class Tails:
     @cached_property
     def _wishes(self) -> Mapping[str, tuple[Wish, ...]]:
         """The reads of padded rows by the readers of the runner's steps."""
-        names = {name for step in flattened(self.runner.steps) for name in step.readers}
         return {
-            name: tuple(map(self._wish, _padded(self.resolved.readers[name]))) for name in names
+            name: tuple(map(self._wish, _padded(self.resolved.readers[name])))
+            for name in readers_named(self.runner)
         }
 
     def _wish(self, read: Read) -> Wish:
@@ -191,8 +191,7 @@ class Tails:
     @cached_property
     def _mentioned(self) -> frozenset[str]:
         """The slots that the readers of the runner's steps mention."""
-        names = {name for step in flattened(self.runner.steps) for name in step.readers}
-        readers = (self.resolved.readers[name] for name in names)
+        readers = (self.resolved.readers[name] for name in readers_named(self.runner))
         return frozenset(read.slot for reader in readers for read in reader.reads)
 
     def _fits(self, wish: Wish, mode: ModeProblem, given: tuple[Expr, ...]) -> bool:

@@ -21,7 +21,7 @@ from ullage.spec.check_transforms import resolve_transform
 from ullage.spec.definitions import Globals, resolve_globals
 from ullage.spec.model import Constraint, Mode, Read, Reader, Runner, Slot, Spec, Transform, Worker
 from ullage.spec.scope import ANY_INTEGER, Expressions
-from ullage.spec.steps import flattened, modes_named
+from ullage.spec.steps import modes_named, readers_named
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ResolvedSpec:
 
     def readers_of(self, runner: Runner) -> tuple[Reader, ...]:
         """The readers that steps of a runner name, and those that no step of any runner does."""
-        own = {name for step in flattened(runner.steps) for name in step.readers}
+        own = readers_named(runner)
         return tuple(
             reader
             for name, reader in self.readers.items()
@@ -127,8 +127,7 @@ class ResolvedSpec:
 
     @cached_property
     def _idle_readers(self) -> frozenset[str]:
-        steps = (step for runner in self.spec.runners for step in flattened(runner.steps))
-        return frozenset(self.readers).difference(*(step.readers for step in steps))
+        return frozenset(self.readers).difference(*map(readers_named, self.spec.runners))
 
     @cached_property
     def _positions(self) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.expr.tree import TRUE, Expr, conjunction
-from ullage.spec.model import Mode, Step
+from ullage.spec.model import Mode, Runner, Step
 
 
 def flattened(steps: tuple[Step, ...]) -> Iterator[Step]:
@@ -67,3 +67,8 @@ def _within(
             yield from _within(step.steps, modes, inner)
         else:
             yield step, inner
+
+
+def readers_named(runner: Runner) -> frozenset[str]:
+    """The readers that steps of a runner name."""
+    return frozenset(name for step in flattened(runner.steps) for name in step.readers)

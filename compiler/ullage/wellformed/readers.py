@@ -8,7 +8,7 @@ from typing import Final
 from ullage.diagnostics.diagnostic import Collector
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Read, Reader, Runner
-from ullage.spec.steps import flattened
+from ullage.spec.steps import readers_named
 
 UNNAMED: Final = "U611"
 
@@ -16,7 +16,7 @@ UNNAMED: Final = "U611"
 def check_readers(resolved: ResolvedSpec, collector: Collector) -> None:
     """Warn of a reader of padded rows that a runner may have forgotten."""
     for runner in resolved.spec.runners:
-        named = {name for step in flattened(runner.steps) for name in step.readers}
+        named = readers_named(runner)
         for reader in resolved.spec.readers:
             read = next(_padded(reader, runner), None)
             if read is None or reader.name in named or not _meets(reader, runner, resolved):
