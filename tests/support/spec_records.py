@@ -24,6 +24,7 @@ from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
     OPERATIONS,
     Axis,
+    Capture,
     Carried,
     Collective,
     Concurrent,
@@ -203,6 +204,7 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
 def slots(draw: st.DrawFn) -> Slot:
     dtypes = st.sampled_from(get_args(Dtype))
     source = draw(st.none() | fields())
+    values = draw(st.none() | ranges())
     return Slot(
         name=draw(names()),
         shape=draw(several(integers())),
@@ -211,7 +213,7 @@ def slots(draw: st.DrawFn) -> Slot:
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
         compute=draw(anything()) if source is None else None,
-        values=draw(st.none() | ranges()),
+        values=values,
         accepts=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
         modes=draw(distinct()),
@@ -219,15 +221,16 @@ def slots(draw: st.DrawFn) -> Slot:
         refuse_on_overflow=draw(st.booleans()),
         doc=draw(texts()),
         place=BUILT_IN,
+        live_values=draw(st.none() | ranges()) if source is not None and values else None,
     )
 
 
 def readers() -> st.SearchStrategy[Reader]:
-    nothing = st.none()
+    nothing, writes = st.none(), st.booleans()
     reads = st.one_of(
-        st.builds(Read, names(), st.just("live"), nothing, nothing, _place),
-        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place),
-        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place),
+        st.builds(Read, names(), st.just("live"), nothing, nothing, _place, writes),
+        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place, writes),
+        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place, writes),
     )
     unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
     return st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
@@ -287,6 +290,7 @@ def steps(draw: st.DrawFn, depth: int = 2) -> Step:
 @st.composite
 def runners(draw: st.DrawFn) -> Runner:
     slack = st.dictionaries(names(), texts(), max_size=2)
+    captures = st.dictionaries(names(), distinct(least=1), max_size=2)
     return Runner(
         name=draw(names()),
         when=draw(conditions()),
@@ -305,6 +309,12 @@ def runners(draw: st.DrawFn) -> Runner:
         slack=tuple(draw(slack).items()),
         doc=draw(texts()),
         place=BUILT_IN,
+        limits=draw(pairs()),
+        captures=tuple(
+            Capture(mode, replay, BUILT_IN)
+            for mode, replays in draw(captures).items()
+            for replay in replays
+        ),
     )
 
 

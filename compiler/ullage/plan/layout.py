@@ -14,8 +14,10 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.place import Place
 from ullage.plan.bases import bases_of
+from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
 from ullage.plan.lifetimes import groups_of
+from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
 from ullage.plan.values import Refusal, Values
@@ -62,6 +64,15 @@ class _Planner:
             self.collector,
             self.reported_reads,
         ).of_slots()
+        Limits(
+            runner,
+            problem,
+            rewrite,
+            self.capacities,
+            self.claims,
+            self.collector,
+            self.reported_slots,
+        ).check()
         values = Values(problem, self.claims, self.collector, self.reported_slots)
         slots: list[PlannedSlot] = []
         for slot in self.resolved.slots_of(runner):
@@ -69,6 +80,7 @@ class _Planner:
                 planned = self._slot(slot, problem, rewrite, tails[slot.name])
                 self.refusals.extend(values.check(slot, planned))
                 slots.append(planned)
+        Captures(self.resolved, runner, problem, self.claims, self.collector).check(slots)
         return PlannedRunner(
             problem.name,
             problem.runner,
@@ -99,6 +111,7 @@ class _Planner:
             guard=rewrite(slot.when),
             tails=tails,
             place=slot.place,
+            live_values=slot.live_values and _range(slot.live_values, rewrite),
         )
 
     def _dimension(

@@ -44,7 +44,10 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSlot:
-    """One buffer of one runner. `tails` has an entry for every mode that loads the slot."""
+    """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
+
+    `live_values`: what a batch may bring, where that is less than `values`.
+    """
 
     name: str
     doc: str
@@ -60,6 +63,12 @@ class PlannedSlot:
     guard: Expr
     tails: Mapping[str, Tail]
     place: Place
+    live_values: Range | None = None
+
+    @property
+    def brought(self) -> Range | None:
+        """What the elements of a source may be, if that is stated."""
+        return self.live_values or self.values
 
     @property
     def row_axis(self) -> int | None:

@@ -28,9 +28,10 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
-from ullage.plan.dtypes import integers_of
+from ullage.plan.dtypes import dtypes_of, integers_of
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
+from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
 from ullage.spec.steps import circumstances, flattened, readers_named
@@ -164,11 +165,16 @@ class Tails:
         conflicts = self._conflicts(slot, mode, reads, given)
         if conflicts:
             return Tail(None, readers)
+        self._writes.check(slot, mode, reads, given)
         if not fills:
             return Tail(self._value_in_ranges(slot, mode, reads, given), readers)
         for each in fills:
             self._check_values(slot, mode, each, given)
         return Tail(self._combined(slot, mode, reads, given), readers)
+
+    @cached_property
+    def _writes(self) -> Writes:
+        return Writes(self.problem, self.rewrite, self.claims, self._report)
 
     def _fill_unmentioned(self, slot: Slot, mode: ModeProblem, given: Expr) -> Expr | None:
         """The fill of a slot that no reader of the runner's steps mentions.
@@ -374,12 +380,6 @@ class Tails:
         if key not in self.reported:
             self.reported.add(key)
             self.collector.error(code, message, place, hint=hint, related=related)
-
-
-def dtypes_of(slot: Slot) -> tuple[Dtype, ...]:
-    """The dtypes that the slot may be allocated in: a host slot never lies on the device."""
-    found = (slot.dtype, slot.host_dtype) if slot.device == "compute" else (slot.host_dtype,)
-    return tuple(dict.fromkeys(found))
 
 
 def without_facts(condition: Expr, facts: frozenset[str]) -> Expr:

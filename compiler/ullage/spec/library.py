@@ -31,7 +31,7 @@ OWN_KEYS: Final = {
     "mode": ("axes", "live", "family", "category", "pipeline", "peers"),
     "runner": (
         *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
-        *("pipeline", "accepts", "exclusive", "fallback", "warm_up", "slack"),
+        *("pipeline", "accepts", "exclusive", "fallback", "warm_up", "slack", "limits", "captures"),
     ),
     "audit": ("source", "let", "formulas"),
 }

@@ -41,8 +41,10 @@ def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         refuse_on_overflow=fields.choice("on_overflow", ("refuse_config",)) is not None,
         doc=fields.text("doc", default=""),
         place=name.place,
+        live_values=reading.range(fields, "live_values"),
     )
     _check_writer(reading, fields)
+    _check_live_values(reading, fields)
     fields.finish()
     return slot
 
@@ -76,10 +78,19 @@ def _check_writer(reading: Reading, fields: Fields) -> None:
         message = f"nothing writes {fields.what}: expected a 'source' or a 'compute'"
         reading.collector.error(problems.MISSING_KEY, message, fields.node.place)
     elif "compute" in fields:
-        for key in ("accepts", "optional"):
+        for key in ("accepts", "optional", "live_values"):
             if key in fields:
                 message = f"{fields.what} is computed, so '{key}' says nothing about it"
                 reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+
+
+def _check_live_values(reading: Reading, fields: Fields) -> None:
+    """What batches bring is part of what the slot may hold, which padded rows are too."""
+    if "live_values" in fields and "values" not in fields:
+        message = f"{fields.what} has 'live_values' and no 'values', which those are a part of"
+        hint = "state 'values' as well: they also hold what padded rows are filled with"
+        place = fields.key_place("live_values")
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, hint=hint)
 
 
 def load_carried(reading: Reading, library: Fields) -> tuple[Carried, ...]:
@@ -126,9 +137,12 @@ def _read(reading: Reading, reader: str, slot: Scalar, fields: Fields) -> Read:
     rows = fields.choice("rows", ("live", "padded"), required=True)
     fill = reading.of(fields, "fill")
     allowed = reading.range(fields, "range")
+    writes = fields.boolean("writes", default=False)
     fields.finish()
     _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}")
-    return Read(slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place)
+    return Read(
+        slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place, writes
+    )
 
 
 def _check_tail(reading: Reading, fields: Fields, rows: str | None, read: str) -> None:

@@ -193,8 +193,9 @@ class Slot:
 
     `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
     they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
-    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements; `optional`: the source
-    may be absent in a legal batch; `modes`: modes or families that load it (empty: all).
+    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements, `live_values` that of
+    those that a batch brings; `optional`: the source may be absent in a legal batch; `modes`:
+    modes or families that load it (empty: all).
     """
 
     name: str
@@ -212,6 +213,7 @@ class Slot:
     refuse_on_overflow: bool
     doc: str
     place: Place
+    live_values: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +228,17 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reader's need: live rows only, or padded rows with a fill or within a range."""
+    """One reader's need: live rows only, or padded rows with a fill or within a range.
+
+    `writes`: the reader stores into the place that each row names.
+    """
 
     slot: str
     rows: Literal["live", "padded"]
     fill: Expr | None
     range: Range | None
     place: Place
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,12 +313,25 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True)
+class Capture:
+    """Batches of one mode replay the graphs that a runner captures with batches of `mode`.
+
+    `replay` may be a family: all its modes that the runner serves.
+    """
+
+    mode: str
+    replay: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Runner:
     """What owns one set of buffers and launches the model for its modes.
 
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
-    facts. `exclusive`: no batch that it accepts gets to its `fallback`.
+    facts. `exclusive`: no batch that it accepts gets to its `fallback`. `limits`: by axis,
+    the most that a padded batch may have. `captures`: which modes replay what others capture.
     """
 
     name: str
@@ -332,6 +351,8 @@ class Runner:
     slack: tuple[tuple[str, str], ...]
     doc: str
     place: Place
+    limits: tuple[tuple[str, Expr], ...] = ()
+    captures: tuple[Capture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ullage.spec.load_modes import ASSUMED, WHERE
 from ullage.spec.model import (
     LANGUAGE_VERSION,
     Axis,
+    Capture,
     Carried,
     Collective,
     Concurrent,
@@ -148,6 +149,7 @@ _SLOT: Table[Slot] = {
     "accepts": lambda slot: names(slot.accepts),
     "optional": lambda slot: "true" if slot.optional else None,
     "values": lambda slot: span(slot.values),
+    "live_values": lambda slot: span(slot.live_values),
     "on_overflow": lambda slot: "refuse_config" if slot.refuse_on_overflow else None,
     "modes": lambda slot: names(slot.modes),
     "when": lambda slot: condition(slot.when),
@@ -163,6 +165,7 @@ _READ: Table[Read] = {
     "rows": lambda read: read.rows,
     "fill": lambda read: expression_if_any(read.fill),
     "range": lambda read: span(read.range),
+    "writes": lambda read: "true" if read.writes else None,
 }
 
 _READER: Table[Reader] = {
@@ -280,7 +283,17 @@ _RUNNER: Table[Runner] = {
     "steps": lambda runner: _steps(runner.steps),
     "warm_up": lambda runner: written_if_any(runner.warm_up, _WARM_UP),
     "slack": lambda runner: dict(runner.slack) or None,
+    "limits": lambda runner: named(runner.limits) or None,
+    "captures": lambda runner: _captures(runner.captures) or None,
 }
+
+
+def _captures(captures: tuple[Capture, ...]) -> Mapping[str, Data]:
+    found: dict[str, tuple[str, ...]] = {}
+    for each in captures:
+        found[each.mode] = (*found.get(each.mode, ()), each.replay)
+    return {mode: replays for mode, replays in found.items()}
+
 
 _AUDIT: Table[Audit] = {
     "audit": lambda audit: audit.name,

@@ -154,7 +154,7 @@ class LiveBatch:
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:41
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -174,31 +174,31 @@ class LiveBatch:
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
     optional.
     """
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; optional."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     needed in every mode.
     """
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; needed in every mode."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; optional."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; needed in every mode but decode,
     eagle_draft, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; needed in every mode but decode,
     eagle_draft, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; optional in every mode but
     decode, eagle_draft, frozen_kv_draft.
@@ -231,37 +231,37 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:41
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -297,37 +297,37 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:41
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

@@ -381,7 +381,7 @@ class EagerDraftRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -435,7 +435,7 @@ class EagerDraftRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -852,7 +852,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -861,9 +861,9 @@ class EagerDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -872,10 +872,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -884,10 +884,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -896,9 +896,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         if live.extend_seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -907,10 +907,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         if live.extend_prefix_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -919,10 +919,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -931,7 +931,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -990,16 +990,16 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(
             views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
         )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(
                 views.seq_lens_cpu,
@@ -1007,14 +1007,14 @@ class EagerDraftRunner:
                 rows.requests,
                 config.dllm_block_size if config.dllm else 1,
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1067,7 +1067,7 @@ class EagerDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1078,7 +1078,7 @@ class EagerDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1087,7 +1087,7 @@ class EagerDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.max_running_requests,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1096,7 +1096,7 @@ class EagerDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1105,7 +1105,7 @@ class EagerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if live.extend_seq_lens is not None:
             check_values(
@@ -1114,7 +1114,7 @@ class EagerDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
             )
         if live.extend_prefix_lens is not None:
             check_values(
@@ -1123,7 +1123,7 @@ class EagerDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if live.extend_start_loc is not None:
             check_values(
@@ -1132,7 +1132,7 @@ class EagerDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1165,32 +1165,32 @@ class EagerDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:25"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
@@ -1233,7 +1233,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1242,9 +1242,9 @@ class EagerDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1253,10 +1253,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1265,10 +1265,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1277,7 +1277,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
@@ -1332,16 +1332,16 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(
             views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
         )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(
                 views.seq_lens_cpu,
@@ -1349,7 +1349,7 @@ class EagerDraftRunner:
                 rows.requests,
                 config.dllm_block_size if config.dllm else 1,
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1402,7 +1402,7 @@ class EagerDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1413,7 +1413,7 @@ class EagerDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1422,7 +1422,7 @@ class EagerDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.max_running_requests,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1431,7 +1431,7 @@ class EagerDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1440,7 +1440,7 @@ class EagerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
@@ -1473,17 +1473,17 @@ class EagerDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
 
     def _execute_extending(

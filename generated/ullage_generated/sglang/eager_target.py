@@ -438,7 +438,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -489,7 +489,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -558,7 +558,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -1238,7 +1238,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1247,9 +1247,9 @@ class EagerTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1258,10 +1258,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1270,10 +1270,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1282,7 +1282,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if self.debug.values:
             self._check_values_decode(live, mode)
@@ -1337,16 +1337,16 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(
             views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
         )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(
                 views.seq_lens_cpu,
@@ -1354,7 +1354,7 @@ class EagerTargetRunner:
                 rows.requests,
                 config.dllm_block_size if config.dllm else 1,
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1407,7 +1407,7 @@ class EagerTargetRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1418,7 +1418,7 @@ class EagerTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1427,7 +1427,7 @@ class EagerTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.max_running_requests,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1436,7 +1436,7 @@ class EagerTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1445,7 +1445,7 @@ class EagerTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
 
     def _poison_decode(self, live: LiveBatch) -> None:
@@ -1478,17 +1478,17 @@ class EagerTargetRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
 
     def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
@@ -1531,7 +1531,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1540,9 +1540,9 @@ class EagerTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1551,10 +1551,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1563,10 +1563,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1575,9 +1575,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         if live.extend_seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1586,10 +1586,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         if live.extend_prefix_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1598,10 +1598,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1610,7 +1610,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1671,16 +1671,16 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(
             views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
         )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(
                 views.seq_lens_cpu,
@@ -1688,14 +1688,14 @@ class EagerTargetRunner:
                 rows.requests,
                 config.dllm_block_size if config.dllm else 1,
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1748,7 +1748,7 @@ class EagerTargetRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1759,7 +1759,7 @@ class EagerTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1768,7 +1768,7 @@ class EagerTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.max_running_requests,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1777,7 +1777,7 @@ class EagerTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1786,7 +1786,7 @@ class EagerTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if live.extend_seq_lens is not None:
             check_values(
@@ -1795,7 +1795,7 @@ class EagerTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
             )
         if live.extend_prefix_lens is not None:
             check_values(
@@ -1804,7 +1804,7 @@ class EagerTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if live.extend_start_loc is not None:
             check_values(
@@ -1813,7 +1813,7 @@ class EagerTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1846,32 +1846,32 @@ class EagerTargetRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:25"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
 
     def _execute_decoding(

@@ -38,28 +38,28 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -163,21 +163,21 @@ class EagerTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor
 
     @classmethod
@@ -213,28 +213,28 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -338,21 +338,21 @@ class EagerDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     num_token_non_padded: Tensor
 
     @classmethod

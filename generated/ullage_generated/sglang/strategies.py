@@ -314,7 +314,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -354,7 +354,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -401,7 +401,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -452,7 +452,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -497,7 +497,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -537,7 +537,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -599,7 +599,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -650,7 +650,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -697,7 +697,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -763,7 +763,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -810,7 +810,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -854,7 +854,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -901,7 +901,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -939,7 +939,7 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -979,7 +979,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),

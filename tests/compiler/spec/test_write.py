@@ -57,10 +57,17 @@ GUARDED = edited(
     ("- {do: load}", "- {do: load, doc: before everything else}"),
     files=_WITH_FORMULAS,
 )
+_WITH_LIVE_VALUES = edited(
+    "slots.yaml",
+    ("values: [0, 99]}", "values: [0, 99], live_values: [1, 98]}"),
+    ("fill: 1}", "fill: 1, writes: true}"),
+    files=SLUICE,
+)
+_CAPTURES = "captures: {decode: [idle], idle: [decode]}\nlimits: {requests: max(captured)}\n"
 WITH_ANOTHER_FALLBACK = edited(
     "runners/decode_graph.yaml",
-    ("fallback: eager", "fallback: plain"),
-    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=SLUICE),
+    ("fallback: eager", f"{_CAPTURES}fallback: plain"),
+    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=_WITH_LIVE_VALUES),
 )
 SMALL: Mapping[str, Files] = {
     "mini": MINI,
