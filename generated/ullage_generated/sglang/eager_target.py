@@ -725,6 +725,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "decode_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_beside_extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -773,6 +782,17 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
+            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
+            " max_running_requests",
+        )
+        check_extent(
+            "dllm_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
             "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
             " max_running_requests",
@@ -860,6 +880,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -935,6 +964,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="1",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
             binding="1",
         )
         check_extent(
@@ -1050,6 +1088,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "mixed",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "mixed",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -1133,6 +1180,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "split_prefill",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "split_prefill",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -1179,6 +1235,18 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
+        )
+        check_extent(
+            "target_verify",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * "
             "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
