@@ -10,7 +10,7 @@ from ullage.expr.kinds import BOOLEAN, IntKind, Kind
 from ullage.expr.tree import Expr
 from ullage.spec import problems
 from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, resolve_own_pipeline
-from ullage.spec.check_modes import ResolvedMode
+from ullage.spec.check_modes import ResolvedMode, in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
 from ullage.spec.model import Runner, Spec, Step, Within
@@ -62,7 +62,7 @@ def _limits(
     units = {axis.name: axis.unit for axis in spec.axes}
     scope = known.scope(f"a limit of runner '{runner.name}'")
     return tuple(
-        (axis, expressions.check(limit, scope, IntKind(units.get(axis))))
+        (axis, expressions.check(limit, scope, IntKind(units.get(axis)), in_unit_of(axis, spec)))
         for axis, limit in runner.limits
     )
 
