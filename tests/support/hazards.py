@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
+from support.generated import write_package
 from support.specs import Files
 from ullage.analyse import analyse
 from ullage.analysis import Analysis
 from ullage.diagnostics.diagnostic import Diagnostic, DiagnosticError
 from ullage.diagnostics.render import render_text
+from ullage.emit.package import emit
 from ullage.place import Place
 
 _ENGINE = """\
@@ -63,12 +68,24 @@ class Hazard:
     """A spec that must be refused: with which code, and what stands at the places it names.
 
     `at` is the text at the main place, `beside` what stands at the related ones, in their order.
+    `mended` replaces texts of the spec, which is then taken.
     """
 
     code: str
     at: str
     beside: tuple[str, ...]
     files: Files = field(repr=False)
+    mended: Mapping[str, str] = field(repr=False)
+
+    @property
+    def right(self) -> Files:
+        """The spec without the mistake."""
+        files = dict(self.files)
+        for old, new in self.mended.items():
+            found = [path for path, text in files.items() if old in text]
+            assert found, f"{old!r} stands in no file"
+            files[found[0]] = files[found[0]].replace(old, new)
+        return files
 
 
 def analysed(folder: Path, files: Files) -> Analysis:
@@ -108,10 +125,28 @@ def refusal(folder: Path, files: Files) -> Refusal:
 
 
 def check(hazard: Hazard, folder: Path) -> str:
-    """Asserts that the hazard is refused for its one reason; the message that a user sees."""
+    """The message of a hazard, which is refused for its one reason; mended, it is not."""
     found = refusal(folder, hazard.files)
     assert [each.code for each in found.errors] == [hazard.code], found.text
     error = found.errors[0]
     assert found.at(error.place) == hazard.at, found.text
     assert tuple(found.at(place) for place, _ in error.related) == hazard.beside, found.text
+    assert refusal(folder, hazard.right).text == ""
     return found.text
+
+
+def golden_name(hazard: str) -> str:
+    """The golden file with the message of a hazard."""
+    return f"hazards/{hazard.replace(' ', '_')}.txt"
+
+
+def imported(folder: Path, name: str, files: Files) -> ModuleType:
+    """The package that is generated for a spec, under a name of its own."""
+    specs, packages = folder / "specs", folder / "packages"
+    specs.mkdir()
+    write_package(packages / name, emit(analysed(specs, files)))
+    sys.path.insert(0, str(packages))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(packages))

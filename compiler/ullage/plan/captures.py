@@ -6,7 +6,7 @@ the same slots, fills their padded rows alike, and ends with extents that were c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ullage.bound.problem import Live, ModeProblem, RunnerProblem
@@ -14,12 +14,21 @@ from ullage.bound.relations import relations_of
 from ullage.diagnostics.diagnostic import Collector, Related
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
-from ullage.expr.tree import FALSE, TRUE, Comparison, Expr, Name, conjunction, substitute
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Comparison,
+    Expr,
+    Name,
+    conjunction,
+    free_names,
+    substitute,
+)
 from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Runner
+from ullage.spec.model import Capture, Runner
 
 OTHER_LAYOUT = "U614"
 
@@ -39,8 +48,20 @@ class Captures:
         served = {mode.name: mode for mode in self.problem.modes}
         for each in self.runner.captures:
             for replay in self.resolved.modes_named((each.replay,)):
-                if replay.name != each.mode and {each.mode, replay.name} <= served.keys():
+                if replay.name == each.mode or replay.name not in served:
+                    continue
+                if each.mode in served:
                     _Pair(self, each.place, served[each.mode], served[replay.name]).check(slots)
+                else:
+                    self._report_never(each, served[replay.name])
+
+    def _report_never(self, capture: Capture, replay: ModeProblem) -> None:
+        message = (
+            f"mode '{replay.name}' replays what '{capture.mode}' captures, "
+            f"which never occurs for runner '{self.problem.name}'"
+        )
+        related = ((replay.place, f"mode '{replay.name}'"),)
+        self.collector.error(OTHER_LAYOUT, message, capture.place, related=related)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +120,68 @@ class _Pair:
                 hint = "let what the capture mode brings have the names of axes"
                 yield message, ((live.place, "brought here"), *related), hint
                 return
-        for what, claim in self._claims(batch):
-            failure = self._failure(claim)
-            if failure is not None:
-                yield what, related, failure.example
+        for what, failure in self._failures(batch):
+            yield what, related, failure.example
+            return
 
     def _batch(self) -> dict[str, Expr]:
         """The batch that is captured for one that replays: its rows before the runner pads."""
-        mode = self.of.resolved.modes[self.replay.name]
-        offered = self.replay.stages[len(mode.pipeline)].extents
         brought: dict[str, Expr] = {live.name: Name(live.name) for live in self.replay.live}
-        return {**brought, **offered}
+        return {**brought, **self._offered(self.replay)}
 
-    def _claims(self, batch: dict[str, Expr]) -> Iterator[tuple[str, Expr]]:
-        occurs = substitute(self.capture.guard, batch)
-        yield f"but '{self.capture.name}' does not occur wherever it does", occurs
+    def _failures(self, batch: dict[str, Expr]) -> Iterator[tuple[str, Failure]]:
+        """What is wrong with the batch that would be captured for one that replays."""
         relations = (relation.claim for relation in relations_of(self.capture))
-        legal = substitute(conjunction(*relations), batch)
-        yield f"but '{self.capture.name}' has no batch of the rows of some of its", legal
-        for target in (each for each in self.replay.extents if each in self.capture.extents):
-            captured = substitute(self.capture.extents[target], batch)
-            claim = Comparison("==", captured, self.replay.extents[target])
-            yield f"but '{target}' of the two can differ", claim
+        claims = {
+            f"but '{self.capture.name}' does not occur wherever it does": self.capture.guard,
+            f"but '{self.capture.name}' has no batch of the rows of some of its": conjunction(
+                *relations
+            ),
+        }
+        for what, claim in claims.items():
+            failure = self._failure(substitute(claim, batch))
+            if failure is not None:
+                yield what, failure
+        yield from self._unequal(batch)
+
+    def _unequal(self, batch: dict[str, Expr]) -> Iterator[tuple[str, Failure]]:
+        """Extents that differ; where the runner is offered other axes, these are what is told.
+
+        Of the same axes its own pipeline makes the same, as does what follows from axes alone.
+        """
+        offered = self._differing(self._offered(self.capture), self._offered(self.replay), batch)
+        loaded = {
+            target: extent
+            for target, extent in self.capture.extents.items()
+            if target in self.replay.extents and (offered or not self._follows_axes(target))
+        }
+        found = self._differing(loaded, self.replay.extents, batch)
+        for target, failure in (offered or found).items() if found else ():
+            yield f"but '{target}' of the two can differ", failure
+
+    def _differing(
+        self, captured: Mapping[str, Expr], replayed: Mapping[str, Expr], batch: dict[str, Expr]
+    ) -> dict[str, Failure]:
+        """The extents that are not shown to be the same."""
+        found: dict[str, Failure] = {}
+        for name, extent in captured.items():
+            claim = Comparison("==", substitute(extent, batch), replayed[name])
+            failure = self._failure(claim)
+            if failure is not None:
+                found[name] = failure
+        return found
+
+    def _offered(self, mode: ModeProblem) -> Mapping[str, Expr]:
+        """The axes behind the pipeline of the mode, which the runner's own follows."""
+        return mode.stages[len(self.of.resolved.modes[mode.name].pipeline)].extents
+
+    def _follows_axes(self, target: str) -> bool:
+        axes, kinds = self.of.resolved.axes, self.of.resolved.kinds
+        if target in axes:
+            return True
+        name, _, position = target.partition(".")
+        extent = self.of.resolved.slots[name].shape[int(position)]
+        return free_names(extent) <= axes | kinds.keys()
 
     def _failure(self, claim: Expr) -> Failure | None:
         claim = fold(claim)

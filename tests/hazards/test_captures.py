@@ -1,0 +1,187 @@
+"""Graphs that are captured with another layout than they are replayed with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.hazards import (
+    DECODE,
+    ENGINE,
+    LEAST,
+    Hazard,
+    check,
+    golden_name,
+    refusal,
+    spec,
+)
+from support.specs import Files
+
+_ENGINE = LEAST[ENGINE].replace(
+    "definitions:",
+    "  sizes: {type: list, range: [1, 64], unit: requests, default: [1, 2, 4]}\n"
+    "  width: {type: int, range: [1, 4], unit: tokens/requests, default: 2}\n"
+    "definitions:",
+)
+_TRANSFORMS = """\
+transforms:
+  sync:
+    when: rows > 5
+    requests: align_up(requests, 2)
+    tokens: align_up(requests, 2) * width
+  bucket:
+    let: {padded: "next_in(requests, sizes)"}
+    requests: padded
+    tokens: tokens + (padded - requests) * width
+"""
+_TILES = _TRANSFORMS.replace("tokens + (padded - requests) * width", '"align_up(tokens, 8)"')
+_SLOTS = """\
+slots:
+  ids: {shape: [tokens], dtype: int64, source: batch.ids, modes: all}
+  grid: {shape: ["requests * 3"], dtype: int64, source: batch.grid}
+readers:
+  kernel: {modes: all, reads: {ids: {rows: padded, fill: 1}, grid: {rows: padded, fill: 2}}}
+"""
+_DECODE = LEAST[DECODE].replace("[pad]", "[sync]").replace("* one", "* width")
+_CAPTURE = """\
+mode: capture
+live: {requests: {range: [1, max(sizes)], seen_in: batch.size}}
+axes: {requests: requests, tokens: requests * width}
+pipeline: []
+"""
+_GRAPH = """\
+runner: graph
+workers: [target]
+modes: all
+slots: all
+pipeline: [bucket]
+accepts: [requests <= max(sizes)]
+fallback: eager
+captures: {capture: [decode]}
+steps:
+  - {do: load}
+  - {step: replay, readers: [kernel]}
+"""
+
+
+def captured(others: Files | None = None, slots: str = _SLOTS) -> Files:
+    """Decode batches replay graphs that are captured in a mode of their own."""
+    own = {
+        ENGINE: _ENGINE,
+        DECODE: _DECODE,
+        "transforms.yaml": _TRANSFORMS,
+        "capture.yaml": _CAPTURE,
+        "graph.yaml": _GRAPH,
+    }
+    return spec(slots, {**own, **(others or {})})
+
+
+def capturing(old: str, new: str) -> Files:
+    """The same with another text in the mode that captures."""
+    assert old in _CAPTURE
+    return captured({"capture.yaml": _CAPTURE.replace(old, new)})
+
+
+HAZARDS = {
+    "a graph is captured with another width": Hazard(
+        "U614",
+        "decode",
+        ("decode",),
+        captured(
+            {
+                "transforms.yaml": _TILES,
+                "capture.yaml": _CAPTURE.replace("* width", "* one"),
+            }
+        ),
+        {"tokens: requests * one}\npipeline: []": "tokens: requests * width}\npipeline: []"},
+    ),
+    "a graph is captured for fewer rows than replay it": Hazard(
+        "U614",
+        "decode",
+        ("decode",),
+        capturing("max(sizes)", "min(sizes)"),
+        {"[1, min(sizes)]": "[1, max(sizes)]"},
+    ),
+    "a graph is captured in fewer configurations than replay it": Hazard(
+        "U614",
+        "decode",
+        ("decode",),
+        capturing("live:", "when: rows > 2\nlive:"),
+        {"when: rows > 2\n": ""},
+    ),
+    "a graph is never captured": Hazard(
+        "U614",
+        "decode",
+        ("decode",),
+        capturing("live:", "when: worker != target\nlive:"),
+        {"when: worker != target\n": ""},
+    ),
+    "a graph is captured without a slot that replay loads": Hazard(
+        "U614",
+        "decode",
+        ("ids",),
+        captured(
+            slots=_SLOTS.replace("batch.ids, modes: all", "batch.ids, modes: [decode]").replace(
+                "ids: {rows: padded, fill: 1}", "ids: {rows: live}"
+            )
+        ),
+        {"modes: [decode]}": "modes: all}"},
+    ),
+    "a graph is captured with other padding than replay has": Hazard(
+        "U614",
+        "decode",
+        ("ids",),
+        captured(slots=_SLOTS.replace("modes: all, reads", "modes: [decode], reads")),
+        {"modes: [decode], reads": "modes: all, reads"},
+    ),
+    "a graph is captured with rows that are no axis": Hazard(
+        "U614",
+        "decode",
+        ("many", "decode"),
+        captured(
+            {
+                "capture.yaml": _CAPTURE.replace("requests: {range", "many: {range")
+                .replace("requests: requests,", "requests: many,")
+                .replace("requests * width", "many * width")
+            }
+        ),
+        {
+            "many: {range": "requests: {range",
+            "requests: many,": "requests: requests,",
+            "many * width": "requests * width",
+        },
+    ),
+    "a graph is replayed in a mode that its runner does not serve": Hazard(
+        "U211",
+        "decode",
+        (),
+        captured({"graph.yaml": _GRAPH.replace("modes: all", "modes: [capture]")}),
+        {"modes: [capture]": "modes: all"},
+    ),
+}
+
+
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_refused(tmp_path: Path, golden: Callable[[str, str], None], hazard: str) -> None:
+    golden(golden_name(hazard), check(HAZARDS[hazard], tmp_path))
+
+
+def test_padding_of_the_mode_that_replays_need_not_be_captured(tmp_path: Path) -> None:
+    files = captured({"transforms.yaml": _TRANSFORMS.replace("align_up(requests, 2)", "requests")})
+    assert refusal(tmp_path, files).text == ""
+
+
+def test_a_family_stands_for_its_modes(tmp_path: Path) -> None:
+    family = "families: {decoding: a fixed number of tokens}\n"
+    files = captured(
+        {
+            "families.yaml": family,
+            "transforms.yaml": _TILES,
+            "graph.yaml": _GRAPH.replace("[decode]", "[decoding]"),
+            "capture.yaml": _CAPTURE.replace("live:", "family: decoding\nlive:"),
+            DECODE: _DECODE.replace("live:", "family: decoding\nlive:").replace("* width", "* one"),
+        }
+    )
+    assert [each.code for each in refusal(tmp_path, files).errors] == ["U614"]
