@@ -86,7 +86,7 @@ def capturing(old: str, new: str) -> Files:
 
 HAZARDS = {
     "a graph is captured with another width": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("decode",),
         captured(
@@ -98,28 +98,28 @@ HAZARDS = {
         {"tokens: requests * one}\npipeline: []": "tokens: requests * width}\npipeline: []"},
     ),
     "a graph is captured for fewer rows than replay it": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("decode",),
         capturing("max(sizes)", "min(sizes)"),
         {"[1, min(sizes)]": "[1, max(sizes)]"},
     ),
     "a graph is captured in fewer configurations than replay it": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("decode",),
         capturing("live:", "when: rows > 2\nlive:"),
         {"when: rows > 2\n": ""},
     ),
     "a graph is never captured": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("decode",),
         capturing("live:", "when: worker != target\nlive:"),
         {"when: worker != target\n": ""},
     ),
     "a graph is captured without a slot that replay loads": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("ids",),
         captured(
@@ -130,14 +130,14 @@ HAZARDS = {
         {"modes: [decode]}": "modes: all}"},
     ),
     "a graph is captured with other padding than replay has": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("ids",),
         captured(slots=_SLOTS.replace("modes: all, reads", "modes: [decode], reads")),
         {"modes: [decode], reads": "modes: all, reads"},
     ),
     "a graph is captured with rows that are no axis": Hazard(
-        "U614",
+        "U617",
         "decode",
         ("many", "decode"),
         captured(
@@ -184,4 +184,4 @@ def test_a_family_stands_for_its_modes(tmp_path: Path) -> None:
             DECODE: _DECODE.replace("live:", "family: decoding\nlive:").replace("* width", "* one"),
         }
     )
-    assert [each.code for each in refusal(tmp_path, files).errors] == ["U614"]
+    assert [each.code for each in refusal(tmp_path, files).errors] == ["U617"]

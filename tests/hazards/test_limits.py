@@ -70,21 +70,21 @@ def limited(limits: str, others: Files) -> Files:
 
 HAZARDS = {
     "a capture list goes above the rows of the pool": Hazard(
-        "U613",
+        "U616",
         "rows",
         ("capture",),
         limited("{requests: rows}", {"capture.yaml": _CAPTURE}),
         {"max(sizes)]": '"min(max(sizes), rows)"]'},
     ),
     "a bucket goes above the rows of the pool": Hazard(
-        "U613",
+        "U616",
         "rows",
         ("decode",),
         limited("{}", {"graph.yaml": _GRAPH, "bucket.yaml": _BUCKET}),
         {"limits: {requests: rows}\nsteps": "limits: {requests: rows * 512}\nsteps"},
     ),
     "rows that padding adds go above the rows of the pool": Hazard(
-        "U613",
+        "U616",
         "rows",
         ("decode",),
         limited("{requests: rows}", {DECODE: LEAST[DECODE]}),

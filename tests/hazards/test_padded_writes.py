@@ -49,38 +49,38 @@ _COPIER = "readers:\n  copier: {reads: {places: {rows: padded, range: [0, 9], wr
 
 HAZARDS = {
     "padding fills with a place of a live row": Hazard(
-        "U612",
+        "U615",
         "places",
         ("[1, 99]",),
         places(LIVE, "fill: 7, writes: true"),
         {"fill: 7": "fill: 0"},
     ),
     "the dummy of padding has no place of its own": Hazard(
-        "U612",
+        "U615",
         "places",
         ("[0, 99]",),
         places(", live_values: [0, 99]", WRITES),
         {"[0, 99], live": "[0, 100], live", "fill: 0": "fill: 100"},
     ),
     "nothing says which places live rows never name": Hazard(
-        "U612", "places", ("places",), places("", WRITES), {"[0, 99]": f"[0, 99]{LIVE}"}
+        "U615", "places", ("places",), places("", WRITES), {"[0, 99]": f"[0, 99]{LIVE}"}
     ),
     "padding may hold any place in a range": Hazard(
-        "U612",
+        "U615",
         "places",
         ("[1, 99]",),
         places(LIVE, "range: [0, 9], writes: true"),
         {"range: [0, 9]": "range: [0, 0]"},
     ),
     "the place of padding is free in some configurations only": Hazard(
-        "U612",
+        "U615",
         "places",
         ("[1, rows * 1]",),
         places(", live_values: [1, rows * 1]", "fill: 64, writes: true"),
         {"fill: 64": "fill: 65"},
     ),
     "one of two writers would take a live place": Hazard(
-        "U612",
+        "U615",
         "places",
         ("[1, 99]",),
         places(LIVE, "fill: 0", others={EAGER: _TWO_READERS, "copier.yaml": _COPIER}),
@@ -136,7 +136,7 @@ def test_exactly_a_fill_outside_of_the_live_places_is_taken(
     files = places(live, f"fill: {fill}, writes: true", values="[-6, 18]")
     found = refusal(tmp_path_factory.mktemp("places"), files)
     collides = low <= fill <= low + length
-    assert [each.code for each in found.errors] == ["U612"] * collides
+    assert [each.code for each in found.errors] == ["U615"] * collides
 
 
 def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path: Path) -> None:

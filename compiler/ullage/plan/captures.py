@@ -27,10 +27,11 @@ from ullage.expr.tree import (
 from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import PlannedSlot, Tail
+from ullage.spec.captured import Capture
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Capture, Runner
+from ullage.spec.model import Runner
 
-OTHER_LAYOUT = "U614"
+OTHER_LAYOUT = "U617"
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,7 @@ class _Planner:
             tails=tails,
             place=slot.place,
             live_values=slot.live_values and _range(slot.live_values, rewrite),
+            written_by=None if slot.written_by is None else slot.written_by.step,
         )
 
     def _dimension(

@@ -14,7 +14,7 @@ from ullage.place import Place
 from ullage.plan.claims import Claims
 from ullage.spec.model import Runner
 
-ABOVE_LIMIT = "U613"
+ABOVE_LIMIT = "U616"
 
 
 @dataclass(frozen=True, slots=True)

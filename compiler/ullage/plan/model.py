@@ -48,6 +48,7 @@ class PlannedSlot:
     """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
 
     `live_values`: what a batch may bring, where that is less than `values`.
+    `written_by` is the step that writes its rows, where load does not.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PlannedSlot:
     guard: Expr
     tails: Mapping[str, Tail]
     place: Place
+    written_by: str | None = None
     live_values: Range | None = None
 
     @property

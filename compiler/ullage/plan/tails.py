@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker
@@ -24,20 +24,17 @@ from ullage.expr.tree import (
     conjunction,
     disjunction,
     free_names,
-    substitute,
 )
 from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
 from ullage.plan.dtypes import dtypes_of, integers_of
+from ullage.plan.facts import without_facts
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
 from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
 from ullage.spec.steps import circumstances, flattened, readers_named
-
-MOST_FACTS = 6
-"""A condition on more facts counts as always possible: the tail is filled in any case."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +152,11 @@ class Tails:
         self._report("U602", message, read.place, hint, related)
 
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
+        readers = tuple(dict.fromkeys(each.reader.name for each in reads))
+        if slot.written_by is not None and slot.written_by.rows == "padded":
+            return Tail(None, readers)
         if not reads:
             return Tail(self._fill_unmentioned(slot, mode, given), ())
-        readers = tuple(dict.fromkeys(each.reader.name for each in reads))
         if not self._has_rows(slot):
             self._report_without_rows(slot, reads[0])
             return Tail(None, readers)
@@ -380,18 +379,6 @@ class Tails:
         if key not in self.reported:
             self.reported.add(key)
             self.collector.error(code, message, place, hint=hint, related=related)
-
-
-def without_facts(condition: Expr, facts: frozenset[str]) -> Expr:
-    """For which configurations the condition can hold, whatever the engine's facts are."""
-    used = sorted(free_names(condition) & facts)
-    if len(used) > MOST_FACTS:
-        return TRUE
-    ways: list[Expr] = []
-    for truths in product((True, False), repeat=len(used)):
-        values: dict[str, Expr] = dict(zip(used, map(Boolean, truths), strict=True))
-        ways.append(fold(substitute(condition, values)))
-    return fold(disjunction(*ways))
 
 
 def _padded(reader: Reader) -> tuple[Read, ...]:

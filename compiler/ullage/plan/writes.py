@@ -15,7 +15,7 @@ from ullage.plan.claims import Claims
 from ullage.plan.reads import PaddedRead, spelled_range
 from ullage.spec.model import Range, Slot
 
-COLLISION = "U612"
+COLLISION = "U615"
 
 Report = Callable[[str, str, Place, str | None, Related], None]
 

@@ -6,7 +6,8 @@ from typing import Literal, cast
 
 from ullage.expr.tree import TRUE, Expr
 from ullage.spec import problems
-from ullage.spec.model import Capture, Fallback, PipelineEntry, Runner, Step, WarmUp, Within
+from ullage.spec.captured import Capture
+from ullage.spec.model import Fallback, PipelineEntry, Runner, Step, WarmUp, Within
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar

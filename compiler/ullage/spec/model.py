@@ -14,6 +14,7 @@ from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Aggregate, Expr
 from ullage.place import Place
+from ullage.spec.captured import Capture
 from ullage.spec.references import Reference
 from ullage.spec.stated import Audit
 
@@ -188,14 +189,27 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
+class Writer:
+    """The step of the engine that writes a slot; `rows`: all of them, or only those of the batch.
+
+    Load fills the tail of a slot whose step writes live rows.
+    """
+
+    step: str
+    rows: Literal["live", "padded"]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
-    """One static input buffer.
+    """One static buffer.
 
     `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
     they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
     `live_<axis>` and `padded_<axis>`; `values`: the range of its elements, `live_values` that of
     those that a batch brings; `optional`: the source may be absent in a legal batch; `modes`:
-    modes or families that load it (empty: all).
+    modes or families that load it (empty: all); `written_by`: who writes it, if neither a source
+    nor a computation does.
     """
 
     name: str
@@ -213,6 +227,7 @@ class Slot:
     refuse_on_overflow: bool
     doc: str
     place: Place
+    written_by: Writer | None = None
     live_values: Range | None = None
 
 
@@ -230,7 +245,7 @@ class Carried:
 class Read:
     """One reader's need: live rows only, or padded rows with a fill or within a range.
 
-    `writes`: the reader stores into the place that each row names.
+    `writes`: it stores into the place that each row names.
     """
 
     slot: str
@@ -309,18 +324,6 @@ class Fallback:
     """The runner that takes the batches which another one refuses."""
 
     runner: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """Batches of one mode replay the graphs that a runner captures with batches of `mode`.
-
-    `replay` may be a family: all its modes that the runner serves.
-    """
-
-    mode: str
-    replay: str
     place: Place
 
 

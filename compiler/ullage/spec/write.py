@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ullage.expr.tree import TRUE
+from ullage.spec.captured import Capture
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.load_modes import ASSUMED, WHERE
 from ullage.spec.model import (
     LANGUAGE_VERSION,
     Axis,
-    Capture,
     Carried,
     Collective,
     Concurrent,
@@ -34,6 +34,7 @@ from ullage.spec.model import (
     WarmUp,
     Within,
     Worker,
+    Writer,
 )
 from ullage.spec.stated import Audit, StatedFormula
 from ullage.spec.writing import (
@@ -136,6 +137,12 @@ def _transform(transform: Transform) -> Data:
     return {**written(transform, _TRANSFORM), **named(transform.assigns)}
 
 
+def _writer(writer: Writer) -> Data:
+    """The short form where the step writes all rows."""
+    short = writer.rows == "padded"
+    return writer.step if short else {"step": writer.step, "rows": writer.rows}
+
+
 _SLOT: Table[Slot] = {
     "shape": lambda slot: tuple(expression(extent) for extent in slot.shape),
     "dtype": lambda slot: (
@@ -146,6 +153,7 @@ _SLOT: Table[Slot] = {
     "device": lambda slot: None if slot.device == "compute" else slot.device,
     "source": lambda slot: source(slot.source),
     "compute": lambda slot: expression_if_any(slot.compute),
+    "written_by": lambda slot: None if slot.written_by is None else _writer(slot.written_by),
     "accepts": lambda slot: names(slot.accepts),
     "optional": lambda slot: "true" if slot.optional else None,
     "values": lambda slot: span(slot.values),

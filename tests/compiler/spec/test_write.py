@@ -17,10 +17,12 @@ from hypothesis import given, settings
 from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
+from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
 from support.sluice import SLUICE
-from support.spec_records import LOOK_LIKE_YAML, specs
+from support.spec_records import specs
+from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
 from ullage.expr.errors import ExpressionError
@@ -74,6 +76,7 @@ SMALL: Mapping[str, Files] = {
     "guarded": GUARDED,
     "barrel": BARREL,
     "cask": CASK,
+    "ladle": LADLE,
     "tank": TANK,
     "sluice": SLUICE,
     "canal": CANAL,

@@ -85,6 +85,22 @@ CODES: Final = (
     ),
     Code(
         "U612",
+        "slot that no step writes",
+        "A slot is written by a step of the engine, and a runner that has the slot runs no such "
+        "step after it loads, or not in every mode that has the slot.",
+        "logits: {written_by: forward}   # and the runner has no step forward",
+        "Add the step, or narrow the 'slots' of the runner or the 'modes' of the slot.",
+    ),
+    Code(
+        "U613",
+        "read before it is written",
+        "A reader reads a slot in a step that runs before the step which writes it, or also where "
+        "that one does not run: it would see what an earlier batch left.",
+        "steps: [{do: load}, {step: sample, readers: [sampler]}, {step: forward}]",
+        "Move the reader behind the step that writes, or narrow its 'when' and 'modes'.",
+    ),
+    Code(
+        "U615",
         "padded write to a live place",
         "A reader stores into the place that each row of an index slot names, padded rows "
         "included. Where these can name a place of a live row, padding overwrites what a request "
@@ -93,7 +109,7 @@ CODES: Final = (
         "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_values'.",
     ),
     Code(
-        "U613",
+        "U616",
         "more rows than the limit",
         "A padded batch can be larger than the 'limits' of its runner say that the engine has room "
         "for elsewhere: a capture list, say, goes above the rows of the request pool.",
@@ -101,7 +117,7 @@ CODES: Final = (
         "Bound the mode or the list that it pads to, or refuse configurations by a constraint.",
     ),
     Code(
-        "U614",
+        "U617",
         "captured otherwise than replayed",
         "A mode replays graphs that another one captures. A graph keeps the addresses and shapes "
         "that it was captured with, so both load the same slots with the same padded rows, and "
