@@ -101,13 +101,14 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
         reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
     if others or first == "source":
         return
-    for key in (each for each in ("accepts", "optional", "live_values") if each in fields):
+    meaningless = ("accepts", "optional", *(("live_values",) if first == "compute" else ()))
+    for key in (each for each in meaningless if each in fields):
         message = f"{fields.what} has no source, so '{key}' says nothing about it"
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
 
 
 def _check_live_values(reading: Reading, fields: Fields) -> None:
-    """What batches bring is part of what the slot may hold, which padded rows are too."""
+    """What live rows hold is part of what the slot may hold, as is what padded rows do."""
     if "live_values" in fields and "values" not in fields:
         message = f"{fields.what} has 'live_values' and no 'values', which those are a part of"
         hint = "state 'values' as well: they also hold what padded rows are filled with"
