@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from ullage.bound.problem import Live, ModeProblem, RunnerProblem
+from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.diagnostics.diagnostic import Collector, Related
 from ullage.expr.simplify import fold
@@ -27,6 +28,7 @@ from ullage.expr.tree import (
 from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import PlannedSlot, Tail
+from ullage.plan.shapes import Shapes
 from ullage.spec.captured import Capture
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Runner
@@ -34,7 +36,7 @@ from ullage.spec.model import Runner
 OTHER_LAYOUT = "U617"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Captures:
     """Checks the capture modes of one runner of one worker."""
 
@@ -43,6 +45,11 @@ class Captures:
     problem: RunnerProblem
     claims: Claims
     collector: Collector
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What proves claims about the runner's batches, made when it is first asked."""
+        return Shapes.of(self.problem, self.claims.solver)
 
     def check(self, slots: Sequence[PlannedSlot]) -> None:
         """Reports the first difference of each mode that replays what another one captures."""
@@ -189,9 +196,11 @@ class _Pair:
         if claim == TRUE or _same(claim):
             return None
         relations = (relation.claim for relation in relations_of(self.replay))
-        given = (self.of.problem.guard, self.replay.guard, *relations)
-        live: tuple[Live, ...] = self.replay.live
-        return self.of.claims.failure(claim, given, live)
+        accepted = (condition.claim for condition in self.replay.accepts)
+        given = (self.of.problem.guard, self.replay.guard, *accepted, *relations)
+        if self.of.shapes.prove(claim, given):
+            return None
+        return self.of.claims.failure(claim, given, self.replay.live)
 
 
 def _same(claim: Expr) -> bool:
