@@ -19,7 +19,6 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
-from ullage.spec.captured import Capture
 from ullage.spec.load_audits import OTHERWISE, VERDICTS
 from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
@@ -31,7 +30,6 @@ from ullage.spec.model import (
     Constraint,
     Definition,
     Dtype,
-    Fallback,
     LiveVariable,
     Mode,
     NamedText,
@@ -40,16 +38,16 @@ from ullage.spec.model import (
     Range,
     Read,
     Reader,
+    ReadLeft,
     Runner,
     Slot,
     Spec,
     Step,
     Transform,
-    WarmUp,
-    Within,
     Worker,
     Writer,
 )
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
 
 Action = Literal["load", "call", "slice", "group"]
@@ -205,7 +203,17 @@ def readers() -> st.SearchStrategy[Reader]:
         st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place, writes),
     )
     unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
-    return st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
+    plain = st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
+    left = st.lists(
+        st.builds(ReadLeft, names(), names(), _place), max_size=2, unique_by=lambda read: read.slot
+    ).map(tuple)
+    return st.builds(_with_left, plain, left)
+
+
+def _with_left(reader: Reader, left: tuple[ReadLeft, ...]) -> Reader:
+    """The reader, which reads also what others left, of slots that it does not read itself."""
+    own = {read.slot for read in reader.reads}
+    return replace(reader, left=tuple(read for read in left if read.slot not in own))
 
 
 def _with_debug_source(variable: LiveVariable) -> st.SearchStrategy[LiveVariable]:

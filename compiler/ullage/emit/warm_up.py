@@ -17,7 +17,8 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
 from ullage.expr.tree import TRUE, Expr, conjunction, free_names, substitute
 from ullage.plan.model import PlannedSlot
-from ullage.spec.model import LiveVariable, Mode, WarmUp
+from ullage.spec.model import LiveVariable, Mode
+from ullage.spec.runner_parts import WarmUp
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,9 @@ from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.plan.shapes import Shapes
-from ullage.spec.captured import Capture
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Runner
+from ullage.spec.runner_parts import Capture
 
 OTHER_LAYOUT = "U617"
 

@@ -15,7 +15,7 @@ from ullage.place import Place
 from ullage.plan.bases import bases_of
 from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
-from ullage.plan.lifetimes import groups_of
+from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
@@ -34,7 +34,7 @@ def plan(
 ) -> Plan:
     """The plan of all runners; contradictions between readers, dtypes and values are collected."""
     planner = _Planner(resolved, capacities, Claims(resolved, solver), collector)
-    runners = tuple(planner.runner(each) for each in problem.runners)
+    runners = with_kept_parts(tuple(planner.runner(each) for each in problem.runners))
     groups = groups_of(resolved, runners)
     return Plan(runners, tuple(dict.fromkeys(planner.refusals)), groups, bases_of(runners, groups))
 
@@ -112,6 +112,7 @@ class _Planner:
             place=slot.place,
             live_values=slot.live_values and _range(slot.live_values, rewrite),
             written_by=None if slot.written_by is None else slot.written_by.step,
+            kept=slot.kept,
         )
 
     def _dimension(

@@ -13,7 +13,8 @@ from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, reso
 from ullage.spec.check_modes import ResolvedMode, in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
-from ullage.spec.model import Runner, Spec, Step, Within
+from ullage.spec.model import Runner, Spec, Step
+from ullage.spec.runner_parts import Within
 from ullage.spec.scope import Expressions, Scope
 from ullage.spec.steps import flattened, modes_named
 

@@ -6,9 +6,9 @@ from typing import Literal, cast
 
 from ullage.expr.tree import TRUE, Expr
 from ullage.spec import problems
-from ullage.spec.captured import Capture
-from ullage.spec.model import Fallback, PipelineEntry, Runner, Step, WarmUp, Within
+from ullage.spec.model import PipelineEntry, Runner, Step
 from ullage.spec.reading import Reading
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar
 

@@ -8,7 +8,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.place import Place
 from ullage.spec import problems
-from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, Slot, Writer
+from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, ReadLeft, Slot, Writer
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Mapping, Scalar
@@ -45,6 +45,7 @@ def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         place=name.place,
         written_by=_writer(reading, fields),
         live_values=reading.range(fields, "live_values"),
+        kept=fields.boolean("kept", default=False),
     )
     _check_writers(reading, fields)
     _check_live_values(reading, fields)
@@ -150,10 +151,13 @@ def _reader(reading: Reading, name: Scalar, fields: Fields, declared: dict[str, 
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
         reads=tuple(
-            _read(reading, f"reader '{name.text}'", slot, inner, declared) for slot, inner in reads
+            _read(reading, f"reader '{name.text}'", slot, inner, declared)
+            for slot, inner in reads
+            if "from" not in inner
         ),
         doc=fields.text("doc", default=""),
         place=name.place,
+        left=tuple(_read_left(reading, slot, inner) for slot, inner in reads if "from" in inner),
     )
     fields.finish()
     return reader
@@ -171,6 +175,14 @@ def _read(
     return Read(
         slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place, writes
     )
+
+
+def _read_left(reading: Reading, slot: Scalar, fields: Fields) -> ReadLeft:
+    """A read of what a runner left, which has no padded rows for anybody else."""
+    runner = reading.name(fields, "from", "runner") or ""
+    fields.choice("rows", ("live",), required=True)
+    fields.finish()
+    return ReadLeft(slot.text, runner, slot.place)
 
 
 def _check_tail(

@@ -14,8 +14,8 @@ from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Aggregate, Expr
 from ullage.place import Place
-from ullage.spec.captured import Capture
 from ullage.spec.references import Reference
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit
 
 LANGUAGE_VERSION = 1
@@ -209,7 +209,7 @@ class Slot:
     `live_<axis>` and `padded_<axis>`; `values`: the range of its elements, `live_values` that of
     those that a batch brings; `optional`: the source may be absent in a legal batch; `modes`:
     modes or families that load it (empty: all); `written_by`: who writes it, if neither a source
-    nor a computation does.
+    nor a computation does; `kept`: what it holds outlives the run of its runner.
     """
 
     name: str
@@ -228,6 +228,7 @@ class Slot:
     doc: str
     place: Place
     written_by: Writer | None = None
+    kept: bool = False
     live_values: Range | None = None
 
 
@@ -257,8 +258,20 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLeft:
+    """A read of what another runner has left in one of its slots."""
+
+    slot: str
+    runner: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
-    """A kernel, planner or backend, and what it reads of which slots."""
+    """A kernel, planner or backend, and what it reads of which slots.
+
+    `reads` are of the slots of the runner whose step it reads in, `left` of those of others.
+    """
 
     name: str
     when: Expr
@@ -266,6 +279,7 @@ class Reader:
     reads: tuple[Read, ...]
     doc: str
     place: Place
+    left: tuple[ReadLeft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,32 +312,6 @@ class Step:
     readers: tuple[str, ...]
     steps: tuple[Step, ...]
     doc: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """A context manager of the engine that a step runs in."""
-
-    context: str
-    when: Expr
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class WarmUp:
-    """Once, before serving: `step` runs on the witness batch of the first mode that applies."""
-
-    step: str
-    modes: tuple[str, ...]
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """The runner that takes the batches which another one refuses."""
-
-    runner: str
     place: Place
 
 

@@ -19,7 +19,7 @@ from .capacities import EagerDraftCapacities, EagerTargetCapacities
 from .config import Config
 from .registry import EagerDraftRegistry, EagerTargetRegistry
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +105,19 @@ class Arenas:
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
         return cls(
             config=config,
-            eager_target=Regions(
-                compute_arena.region(
-                    "eager of worker target", compute.eager_target, eager_target.compute
-                ),
-                host_arena.region("eager of worker target", host.eager_target, eager_target.host),
+            eager_target=Regions.place(
+                "eager of worker target",
+                eager_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.eager_target, host.eager_target),
             ),
-            eager_draft=Regions(
-                compute_arena.region(
-                    "eager of worker draft", compute.eager_draft, eager_draft.compute
-                ),
-                host_arena.region("eager of worker draft", host.eager_draft, eager_draft.host),
+            eager_draft=Regions.place(
+                "eager of worker draft",
+                eager_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.eager_draft, host.eager_draft),
             )
             if eager_draft is not None
             else None,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 class Mode(Enum):

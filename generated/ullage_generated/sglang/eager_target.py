@@ -42,7 +42,7 @@ from .config import Config
 from .engine import EagerTargetEngine
 from .registry import EagerTargetRegistry, EagerTargetViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")

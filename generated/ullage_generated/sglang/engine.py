@@ -11,7 +11,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .batch import EagerDraftBatch, EagerTargetBatch, LiveBatch
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")

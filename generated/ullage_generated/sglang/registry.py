@@ -20,7 +20,7 @@ from .batch import Rows
 from .capacities import EagerDraftCapacities, EagerTargetCapacities
 from .config import Config
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 # specs/sglang/runners/eager.yaml:1

@@ -21,7 +21,7 @@ from . import eager_draft, eager_target
 from .batch import LiveBatch, Mode
 from .config import Config
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 SPAN = 24
 """How far above its least value a parameter goes, so that all batches can be tried."""

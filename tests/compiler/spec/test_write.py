@@ -26,7 +26,7 @@ from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
 from ullage.expr.errors import ExpressionError
-from ullage.spec import model
+from ullage.spec import model, runner_parts
 from ullage.spec.load import load_spec
 from ullage.spec.model import NamedText, Spec
 from ullage.spec.write import write_spec
@@ -191,7 +191,7 @@ NOT_WRITTEN = {
 RECORDS = tuple(
     record
     for _, record in inspect.getmembers(model, is_dataclass)
-    if isinstance(record, type) and record.__module__ == model.__name__
+    if isinstance(record, type) and record.__module__ in (model.__name__, runner_parts.__name__)
     if record is not model.Reference
 )
 FIELDS = [
@@ -258,5 +258,5 @@ def test_no_field_of_the_model_is_left_out(record: type, field: str) -> None:
 
 
 def test_the_samples_hold_every_record_of_the_model() -> None:
-    assert {NamedText, model.Within, model.Range} <= set(RECORDS)
+    assert {NamedText, runner_parts.Within, model.Range} <= set(RECORDS)
     assert all(list(records_in(samples(), record)) for record in RECORDS)
