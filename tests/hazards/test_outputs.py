@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.hazards import EAGER, LEAST, Hazard, check, golden_name, imported, spec
+from support.hazards import DECODE, EAGER, LEAST, Hazard, check, golden_name, imported, spec
 
 _SCORES = """\
 slots:
@@ -28,6 +28,32 @@ _UNLOADED = _AFTER.replace("  - {do: load}\n", "").replace(_SAMPLE, f"  - {{do: 
 _PADDED = _SCORES.replace("written_by: forward", "written_by: {step: forward, rows: live}").replace(
     "scores: {rows: live}", "scores: {rows: padded, fill: 7}"
 )
+
+# The draft runner reads what the target runner said; both take turns in one arena.
+
+_LEFT = """\
+slots:
+  ids: {shape: [tokens], dtype: int64, source: batch.ids}
+  scores: {shape: [requests], dtype: float32, written_by: forward, kept: true}
+readers:
+  kernel: {reads: {ids: {rows: padded, fill: 3}}}
+  chooser: {reads: {scores: {rows: live, from: eager}}}
+"""
+_DRAFT = """\
+runner: draft
+workers: [target]
+modes: [propose]
+slots: [ids]
+steps:
+  - {do: load}
+  - {step: propose, readers: [kernel, chooser]}
+"""
+_PROPOSE = LEAST[DECODE].replace("mode: decode", "mode: propose")
+_TWO_RUNNERS = {
+    "propose.yaml": _PROPOSE,
+    "draft.yaml": _DRAFT,
+    EAGER: LEAST[EAGER].replace("modes: all", "modes: [decode]"),
+}
 
 HAZARDS = {
     "an output is read before the step that writes it": Hazard(
@@ -50,6 +76,13 @@ HAZARDS = {
         ("eager",),
         spec(_SCORES, {EAGER: LEAST[EAGER].replace("step: forward", "step: replay")}),
         {"step: replay": "step: forward"},
+    ),
+    "the load of another runner overwrites an output before its reader": Hazard(
+        "U614",
+        "scores",
+        ("scores", "propose"),
+        spec(_LEFT.replace(", kept: true", ""), _TWO_RUNNERS),
+        {"written_by: forward": "written_by: forward, kept: true"},
     ),
     "load overwrites an output that is written before it": Hazard(
         "U612",
@@ -77,3 +110,18 @@ def test_padded_rows_of_an_output_are_filled_at_each_load(tmp_path: Path) -> Non
         scores = runner.load(live).scores
         assert scores[rows:].tolist() == [7.0] * (-rows % 4)
         scores.fill_(-5.0)
+
+
+def test_a_kept_output_survives_the_loads_of_the_runner_that_reads_it(tmp_path: Path) -> None:
+    package = imported(tmp_path, "hazard_kept", spec(_LEFT, _TWO_RUNNERS))
+    config = package.Config.of(rows=6)
+    arenas = package.Arenas.allocate(config, device="cpu", debug=True)
+    given = {"device": "cpu", "debug": True, "arenas": arenas}
+    target = package.EagerTargetRunner(config, **given)
+    draft = package.DraftTargetRunner(config, **given)
+    ids = torch.arange(6) + 40
+    said = target.load(package.LiveBatch(mode=package.Mode.DECODE, size=6, ids=ids)).scores
+    said.copy_(torch.arange(8) / 4 + 2)
+    for rows in (1, 6):
+        draft.load(package.LiveBatch(mode=package.Mode.PROPOSE, size=rows, ids=ids[:rows]))
+        assert said.tolist() == (torch.arange(8) / 4 + 2).tolist()
