@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from support.hazards import (
     spec,
 )
 from support.specs import Files
+from ullage.analyse import analyse
+from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage_runtime.errors import BatchError
 
 
@@ -147,3 +150,28 @@ def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path:
     stray = package.LiveBatch(mode=package.Mode.DECODE, size=3, places=torch.tensor([5, 0, 1]))
     with pytest.raises(BatchError, match="places holds 0 at element 1, outside"):
         runner.load(stray)
+
+
+SPECS = Path(__file__).parents[2] / "specs" / "sglang"
+_KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, writes: true}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fill", "codes"), [("0", []), ("1", ["U615"]), ("max_total_tokens", ["U615"])]
+)
+def test_padding_of_sglang_writes_into_the_reserved_slot_only(
+    tmp_path: Path, fill: str, codes: list[str]
+) -> None:
+    folder = tmp_path / "sglang"
+    shutil.copytree(SPECS, folder)
+    slots = folder / "slots.yaml"
+    text = slots.read_text()
+    assert _KV_WRITE in text
+    slots.write_text(text.replace(_KV_WRITE, _KV_WRITE.replace("fill: 0", f"fill: {fill}")))
+    try:
+        analyse(folder)
+        found = []
+    except DiagnosticError as error:
+        found = [each.code for each in error.diagnostics if each.severity == "error"]
+    assert found == codes
