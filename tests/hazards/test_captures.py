@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from support.hazards import (
     spec,
 )
 from support.specs import Files
+
+Padded = tuple[tuple[int, int], ...]
 
 _ENGINE = LEAST[ENGINE].replace(
     "definitions:",
@@ -185,3 +188,61 @@ def test_a_family_stands_for_its_modes(tmp_path: Path) -> None:
         }
     )
     assert [each.code for each in refusal(tmp_path, files).errors] == ["U617"]
+
+
+# An independent oracle: every padded batch of small configurations, written out by hand.
+
+_WIDTHS = {"width": lambda width: width, "one": lambda width: 1, "(width + one)": lambda w: w + 1}
+_HIGHS = {
+    "max(sizes)": lambda rows, sizes: max(sizes),
+    "min(sizes)": lambda rows, sizes: min(sizes),
+    "rows": lambda rows, sizes: rows,
+}
+
+
+def up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def padded(requests: int, tokens: int, width: int, sizes: tuple[int, ...], tiles: bool) -> Padded:
+    """What the runner makes of a batch; nothing if it refuses it."""
+    if requests > max(sizes):
+        return ()
+    rows = min(size for size in sizes if size >= requests)
+    return ((rows, up(tokens, 8) if tiles else tokens + (rows - requests) * width),)
+
+
+def lacks_a_graph(width_of: str, high_of: str, tiles: bool) -> bool:
+    """Whether some batch that replays has extents which none that is captured has."""
+    every_size = [sizes for count in (1, 2) for sizes in combinations((1, 2, 4, 8), count)]
+    for rows, sizes, width in product(range(1, 9), every_size, range(1, 4)):
+        high = _HIGHS[high_of](rows, sizes)
+        captured: set[tuple[int, int]] = set()
+        for requests in range(1, high + 1):
+            tokens = requests * _WIDTHS[width_of](width)
+            captured.update(padded(requests, tokens, width, sizes, tiles))
+        for requests in range(1, rows + 1):
+            offered = up(requests, 2) if rows > 5 else requests
+            if not captured.issuperset(padded(offered, offered * width, width, sizes, tiles)):
+                return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("high", _HIGHS)
+@pytest.mark.parametrize("width", _WIDTHS)
+def test_a_layout_that_is_replayed_and_never_captured_is_refused(
+    tmp_path: Path, width: str, high: str, tiles: bool
+) -> None:
+    capture = _CAPTURE.replace("max(sizes)", high).replace(
+        "requests * width", f"requests * {width}"
+    )
+    files = captured({"capture.yaml": capture, "transforms.yaml": _TILES if tiles else _TRANSFORMS})
+    found = {each.code for each in refusal(tmp_path, files).errors}
+    if "U402" in found:
+        pytest.skip("no capacity is derived for this mode")
+    lacking = lacks_a_graph(width, high, tiles)
+    assert "U617" in found or not lacking
+    # Of fewer rows than replay a bucket may make the same, which the check does not look for.
+    assert ("U617" in found) is lacking or high == "rows"
