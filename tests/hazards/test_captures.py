@@ -240,9 +240,8 @@ def test_a_layout_that_is_replayed_and_never_captured_is_refused(
     )
     files = captured({"capture.yaml": capture, "transforms.yaml": _TILES if tiles else _TRANSFORMS})
     found = {each.code for each in refusal(tmp_path, files).errors}
-    if "U402" in found:
-        pytest.skip("no capacity is derived for this mode")
     lacking = lacks_a_graph(width, high, tiles)
-    assert "U617" in found or not lacking
-    # Of fewer rows than replay a bucket may make the same, which the check does not look for.
-    assert ("U617" in found) is lacking or high == "rows"
+    assert found or not lacking
+    # Of fewer rows than replay a bucket may make the same, which the check does not look for; and
+    # of some modes no capacity is derived, so that nothing is compared.
+    assert ("U617" in found) is lacking or high == "rows" or found == {"U402"}
