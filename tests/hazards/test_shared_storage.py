@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 import torch
 
-from support.hazards import EAGER, LEAST, Hazard, analysed, check, golden_name, imported, spec
+from support.hazards import (
+    EAGER,
+    ENGINE,
+    LEAST,
+    Hazard,
+    analysed,
+    check,
+    golden_name,
+    imported,
+    spec,
+)
 from ullage.configuration.values import complete
 from ullage.plan.arenas import PlacedArena, arenas_for
 from ullage.plan.model import ALIGNMENT
@@ -189,3 +199,39 @@ def test_storage_that_a_faulty_planner_shares_between_live_runners_is_told(tmp_p
     assert len(told) == 2
     assert "eager_target.seq_lens in bytes 0 to 32" in told[0]
     assert all("are alive together and share 32 bytes" in flaw for flaw in told)
+
+
+# A trailing shape or dtype that differs between workers is another view of the same bytes.
+
+_TWO_WORKERS = (
+    LEAST[ENGINE]
+    .replace("workers:", "workers:\n  draft: {doc: the model that proposes}")
+    .replace(
+        "definitions:",
+        "  wide: {type: int, range: [1, 9], per: worker, default: 2}\ndefinitions:",
+    )
+)
+_HIDDEN = """\
+slots:
+  hidden: {shape: [tokens, wide], dtype: float32, source: batch.hidden}
+readers:
+  kernel: {reads: {hidden: {rows: padded, fill: 4}}}
+"""
+
+
+def test_workers_of_different_widths_each_have_their_own_shape_of_a_slot(tmp_path: Path) -> None:
+    both = LEAST[EAGER].replace("[target]", "[target, draft]")
+    files = spec(_HIDDEN, {ENGINE: _TWO_WORKERS, EAGER: both})
+    package: Drawn = imported(tmp_path, "hazard_widths", files)
+    config = package.Config.of(rows=7, wide_target=3, wide_draft=5)
+    given = {"device": "cpu", "arenas": package.Arenas.allocate(config, device="cpu")}
+    runners = {
+        3: package.EagerTargetRunner(config, **given),
+        5: package.EagerDraftRunner(config, **given),
+    }
+    for wide, rows in ((3, 7), (5, 2), (3, 1), (5, 6)):
+        own = torch.arange(rows * wide, dtype=torch.float32).view(rows, wide) + 10
+        live = package.LiveBatch(mode=package.Mode.DECODE, size=rows, hidden=own)
+        found = runners[wide].load(live).hidden
+        assert found[:rows].tolist() == own.tolist()
+        assert found[rows:].tolist() == [[4.0] * wide] * (-rows % 4)
