@@ -16,6 +16,68 @@ from .config import Config, SpeculativeAlgorithm
 require_generated_code_version(3, __name__)
 
 
+# specs/sglang/runners/decode_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetCapacities:
+    """Elements along each axis that the runner decode_graph of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured).
+
+    Attained in capture by requests = max(captured).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * target_width.
+
+    Attained in capture by requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:55
+    custom_mask_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * sequence_fill * target_width + max(captured) * target_width *
+    target_width.
+
+    Attained in capture by requests = max(captured).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DecodeGraphTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not config.enable_decode_graph:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner decode_graph of worker target",
+                        None,
+                        "it exists only where enable_decode_graph",
+                        "specs/sglang/runners/decode_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured))
+        tokens = max(present(config.captured)) * config.target_width
+        custom_mask_0 = (
+            max(present(config.captured)) * config.sequence_fill * config.target_width
+            + max(present(config.captured)) * config.target_width * config.target_width
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            custom_mask_0=custom_mask_0,
+        )
+
+
 # specs/sglang/runners/eager.yaml:1
 @dataclass(frozen=True, slots=True)
 class EagerTargetCapacities:

@@ -100,7 +100,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -169,7 +169,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -214,7 +214,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 
 # specs/sglang/runners/eager.yaml:1
 class EagerDraftRunner:
-    """Launches the model without a graph, for every mode.
+    """Launches the model without a graph, for every mode that is served.
 
     The runner eager of worker draft.
     """
@@ -339,7 +339,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -399,15 +399,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/frozen_kv_draft.yaml:1
@@ -453,15 +493,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         return None
@@ -934,6 +1014,70 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:31",
                 accepts=(torch.int64,),
             )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
@@ -953,6 +1097,15 @@ class EagerDraftRunner:
         extend_seq_lens = live.extend_seq_lens
         extend_prefix_lens = live.extend_prefix_lens
         extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -975,6 +1128,11 @@ class EagerDraftRunner:
                 extend_seq_lens=extend_seq_lens,
                 extend_prefix_lens=extend_prefix_lens,
                 extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
@@ -996,17 +1154,10 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:16
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:22
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:25
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
         # specs/sglang/slots.yaml:28
@@ -1015,6 +1166,26 @@ class EagerDraftRunner:
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
         # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1032,6 +1203,13 @@ class EagerDraftRunner:
             extend_seq_lens=views.extend_seq_lens,
             extend_prefix_lens=views.extend_prefix_lens,
             extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             input_embeds=live.input_embeds,
         )
@@ -1044,6 +1222,7 @@ class EagerDraftRunner:
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1086,7 +1265,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:16",
             )
         if live.seq_lens is not None:
@@ -1134,6 +1313,42 @@ class EagerDraftRunner:
                 2147483647,
                 place="specs/sglang/slots.yaml:31",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1147,6 +1362,11 @@ class EagerDraftRunner:
         poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
         poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
 
     def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
@@ -1191,6 +1411,21 @@ class EagerDraftRunner:
         if batch.extend_start_loc is not None:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
@@ -1279,6 +1514,70 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
             )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
@@ -1295,6 +1594,15 @@ class EagerDraftRunner:
         req_pool_indices = live.req_pool_indices
         seq_lens = live.seq_lens
         seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1314,6 +1622,11 @@ class EagerDraftRunner:
                 req_pool_indices=req_pool_indices,
                 seq_lens=seq_lens,
                 seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
@@ -1338,18 +1651,31 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:16
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:22
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1364,6 +1690,13 @@ class EagerDraftRunner:
             req_pool_indices=views.req_pool_indices,
             seq_lens=views.seq_lens,
             seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             extend_seq_lens=None,
             extend_prefix_lens=None,
@@ -1379,6 +1712,7 @@ class EagerDraftRunner:
     def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1421,7 +1755,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:16",
             )
         if live.seq_lens is not None:
@@ -1442,6 +1776,42 @@ class EagerDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:22",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1452,6 +1822,11 @@ class EagerDraftRunner:
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.seq_lens, live.seq_lens)
         poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
@@ -1485,6 +1860,21 @@ class EagerDraftRunner:
             require_unpoisoned(
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+            )
 
     def _execute_extending(
         self,
@@ -1494,49 +1884,49 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:29
+                # specs/sglang/runners/eager.yaml:45
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:37
+            # specs/sglang/runners/eager.yaml:53
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:38
+            # specs/sglang/runners/eager.yaml:54
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:65
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:72
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:61
+                    # specs/sglang/runners/eager.yaml:77
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:65
+                    # specs/sglang/runners/eager.yaml:81
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:69
+                    # specs/sglang/runners/eager.yaml:85
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:50
+                # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1549,31 +1939,31 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:26
+            # specs/sglang/runners/eager.yaml:42
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1585,29 +1975,29 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:35
+            # specs/sglang/runners/eager.yaml:51
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:36
+            # specs/sglang/runners/eager.yaml:52
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output

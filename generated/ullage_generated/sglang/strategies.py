@@ -17,7 +17,7 @@ from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError
 from ullage_runtime.version import require_generated_code_version
 
-from . import eager_draft, eager_target
+from . import decode_graph_target, eager_draft, eager_target
 from .batch import LiveBatch, Mode
 from .config import Config
 
@@ -47,6 +47,9 @@ _KINDS: Final = (
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
+        "request_pool_size",
+        "max_source_positions",
+        "mamba_cache_size",
     ),
     (
         "enable_dynamic_chunking",
@@ -57,9 +60,16 @@ _KINDS: Final = (
         "elastic_world_expanded",
         "mori_receive_bound",
         "enable_pdmux",
+        "enable_two_batch_overlap",
+        "hip",
         "enable_multi_layer_eagle",
+        "enable_decode_graph",
+        "is_encoder_decoder",
+        "mamba_extra_buffer",
+        "ngram_embedding",
     ),
     ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
+    ("capture_requests",),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -70,7 +80,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:123
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -78,43 +88,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:20
+        # specs/sglang/engine.yaml:21
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:27
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:31
+        # specs/sglang/engine.yaml:32
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:34
+        # specs/sglang/engine.yaml:35
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:36
+        # specs/sglang/engine.yaml:37
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:38
+        # specs/sglang/engine.yaml:39
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:40
+        # specs/sglang/engine.yaml:41
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:42
+        # specs/sglang/engine.yaml:43
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:45
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:46
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:47
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:48
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:49
+        # specs/sglang/engine.yaml:50
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:51
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:52
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:53
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:54
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:56
+        # specs/sglang/engine.yaml:57
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -128,32 +138,52 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:60
+        # specs/sglang/engine.yaml:61
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:62
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:63
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:64
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:65
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:66
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:67
         "enable_pdmux": st.booleans(),
         # specs/sglang/engine.yaml:69
+        "enable_two_batch_overlap": st.booleans(),
+        # specs/sglang/engine.yaml:71
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:73
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:76
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:79
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:82
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:85
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:87
         "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:91
+        "request_pool_size": _integers(1, 262144, span),
+        # specs/sglang/engine.yaml:94
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:96
+        "capture_requests": _lists(1, 65536, span),
+        # specs/sglang/engine.yaml:102
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:104
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:107
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:109
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:112
+        "ngram_embedding": st.booleans(),
     }
 
 
@@ -215,6 +245,10 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "max_prefill_tokens": (3, min(4194304, 1 + span), 1),
         "vocab_size": (4, min(16777216, 2 + span), 2),
         "hidden_size": (3, min(131072, 1 + span), 1),
+        "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_requests": ([min(65536, 1 + span), 1],),
+        "max_source_positions": (2, min(1048576, 0 + span), 0),
+        "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
 
 
@@ -271,6 +305,389 @@ def _tensors(
     return st.builds(tensor, st.sampled_from(dtypes), st.integers(0, 1000))
 
 
+def decode_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner decode_graph of worker target.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = decode_graph_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "decode_graph", served, place="specs/sglang/runners/decode_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE: _decode_graph_target_capture,
+        Mode.DECODE: _decode_graph_target_decode,
+        Mode.DLLM_EXTEND: _decode_graph_target_dllm_extend,
+        Mode.IDLE: _decode_graph_target_idle,
+        Mode.TARGET_VERIFY: _decode_graph_target_target_verify,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture.yaml:1
+@st.composite
+def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture.yaml:7
+    requests = draw(_extents(1, max(present(config.captured))))
+    rows = decode_graph_target.live_capture(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        custom_mask=draw(
+            st.none()
+            | _tensors(
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+                (torch.bool,),
+                0,
+                1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/decode.yaml:1
+@st.composite
+def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/decode.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_decode(requests)
+    return LiveBatch(
+        mode=Mode.DECODE,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/dllm_extend.yaml:1
+@st.composite
+def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dllm_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_dllm_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DLLM_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+@st.composite
+def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = decode_graph_target.live_idle()
+    return LiveBatch(
+        mode=Mode.IDLE,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/target_verify.yaml:1
+@st.composite
+def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/target_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_target_verify(config, requests)
+    return LiveBatch(
+        mode=Mode.TARGET_VERIFY,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
 def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner eager of worker target.
 
@@ -322,7 +739,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -330,6 +747,31 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -362,7 +804,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -377,6 +819,31 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -409,7 +876,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -424,6 +891,31 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -460,7 +952,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -475,6 +967,31 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -506,7 +1023,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -514,6 +1031,28 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -546,7 +1085,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -564,6 +1103,28 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -607,7 +1168,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -622,6 +1183,31 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -658,7 +1244,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -673,6 +1259,31 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -705,7 +1316,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -720,6 +1331,31 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -771,7 +1407,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -786,6 +1422,31 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -818,7 +1479,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -826,6 +1487,31 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -862,7 +1548,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -877,6 +1563,31 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -909,7 +1620,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -917,6 +1628,31 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -948,7 +1684,7 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -956,6 +1692,28 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -988,7 +1746,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -1006,5 +1764,27 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
