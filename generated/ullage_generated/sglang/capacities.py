@@ -122,6 +122,28 @@ class EagerTargetCapacities:
 
     Attained in target_verify by requests = max_running_requests.
     """
+    # specs/sglang/slots.yaml:25
+    extend_seq_lens_0: int
+    """Bound by decode_beside_extend, dllm_extend, extend, target_verify; proved: sound and
+    tight.
+
+    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync else
+    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
+    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
+    (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
+    // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if speculative
+    else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
+
+    Attained in decode_beside_extend by requests = max_running_requests, requests@extend = 1,
+    tokens@extend = 1.
+
+    Attained in dllm_extend by requests = max_running_requests.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_target), tokens =
+    min(max_running_requests, prefill_limit_target), requests@decode_beside_extend = 1.
+
+    Attained in target_verify by requests = max_running_requests.
+    """
 
     @classmethod
     def of(cls, config: Config) -> EagerTargetCapacities:
@@ -195,9 +217,42 @@ class EagerTargetCapacities:
             if config.require_mlp_sync
             else config.prefill_limit_target,
         )
+        extend_seq_lens_0 = max(
+            config.max_running_requests
+            if not config.speculative and not config.dllm and config.require_mlp_sync
+            else (
+                align_up(
+                    align_up(
+                        config.max_running_requests * config.dllm_block_size, config.attn_tp_size
+                    ),
+                    config.cp_align,
+                )
+                // config.dllm_block_size
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.dllm
+            else (
+                align_up(
+                    align_up(
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                // present(config.speculative_num_draft_tokens)
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.speculative
+            else 0,
+            # extend, specs/sglang/modes/extend.yaml:1
+            0 if config.dllm else min(config.max_running_requests, config.prefill_limit_target),
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            extend_seq_lens_0=extend_seq_lens_0,
         )
 
 
@@ -244,6 +299,16 @@ class EagerDraftCapacities:
     Attained in extend by requests = 1, tokens = prefill_limit_draft.
 
     Attained in frozen_kv_draft by requests = max_running_requests.
+    """
+    # specs/sglang/slots.yaml:25
+    extend_seq_lens_0: int
+    """Bound by draft_extend; proved: sound and tight.
+
+    Formula: (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size),
+    cp_align) // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if
+    speculative_algorithm == eagle else 0.
+
+    Attained in draft_extend by requests = max_running_requests.
     """
 
     @classmethod
@@ -336,7 +401,24 @@ class EagerDraftCapacities:
             if not config.dllm and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else 0,
         )
+        extend_seq_lens_0 = (
+            (
+                align_up(
+                    align_up(
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                // present(config.speculative_num_draft_tokens)
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            else 0
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            extend_seq_lens_0=extend_seq_lens_0,
         )

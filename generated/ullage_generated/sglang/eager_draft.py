@@ -611,6 +611,18 @@ class EagerDraftRunner:
         )
         check_extent(
             "draft_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
+        )
+        check_extent(
+            "draft_extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -746,6 +758,15 @@ class EagerDraftRunner:
         )
         check_extent(
             "extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -877,6 +898,15 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="1",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="1",
         )
         check_extent(

@@ -876,6 +876,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "decode_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_beside_extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -930,6 +939,17 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
+            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
+            " max_running_requests",
+        )
+        check_extent(
+            "dllm_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
             "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
             " max_running_requests",
@@ -1023,6 +1043,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -1112,6 +1141,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="1",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="1",
         )
         check_extent(
@@ -1233,6 +1271,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "mixed",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "mixed",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -1322,6 +1369,15 @@ class EagerTargetRunner:
         )
         check_extent(
             "split_prefill",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "split_prefill",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -1374,6 +1430,18 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
+        )
+        check_extent(
+            "target_verify",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="max(align_up(align_up(max_running_requests * "
             "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "

@@ -13,7 +13,7 @@ from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.requirements import require_capacities
-from ullage_runtime.storage import padded_view
+from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
 
 from .batch import Rows
@@ -315,7 +315,7 @@ class DecodeGraphTargetViews:
                 registry.global_num_tokens_for_logprob,
                 config.num_dp_ranks if config.require_mlp_tp_gather else 1,
             ),
-            custom_mask=padded_view(
+            custom_mask=clipped_view(
                 registry.custom_mask,
                 (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
             ),
@@ -401,9 +401,9 @@ class EagerTargetRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.requests,), torch.int32),
+            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.is_encoder_decoder:
@@ -550,9 +550,9 @@ class EagerTargetViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            extend_seq_lens=padded_view(registry.extend_seq_lens, rows.requests),
-            extend_prefix_lens=padded_view(registry.extend_prefix_lens, rows.requests),
-            extend_start_loc=padded_view(registry.extend_start_loc, rows.requests),
+            extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
+            extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
+            extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
             encoder_lens=None
             if registry.encoder_lens is None
             else padded_view(registry.encoder_lens, rows.requests),
@@ -644,9 +644,9 @@ class EagerDraftRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.requests,), torch.int32),
+            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.is_encoder_decoder:
@@ -793,9 +793,9 @@ class EagerDraftViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            extend_seq_lens=padded_view(registry.extend_seq_lens, rows.requests),
-            extend_prefix_lens=padded_view(registry.extend_prefix_lens, rows.requests),
-            extend_start_loc=padded_view(registry.extend_start_loc, rows.requests),
+            extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
+            extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
+            extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
             encoder_lens=None
             if registry.encoder_lens is None
             else padded_view(registry.encoder_lens, rows.requests),
