@@ -19,7 +19,7 @@ Several ranks of group dp are `DistributedRanks` in place of `SingleRank`.
 A refused batch raises a UllageRuntimeError with a code, and nothing is written.
 help(Config) and help(LiveBatch) say what each argument is, and which modes need it.
 The module `strategies` draws legal configurations and batches for property tests.
-Other workers: draft (EagerDraftRunner).
+Other workers: draft (DraftRunners).
 """
 
 from __future__ import annotations
@@ -32,10 +32,18 @@ from .batch import (
     LiveBatch,
     Mode,
     Offer,
+    PrefillGraphDraftBatch,
+    PrefillGraphTargetBatch,
     Rows,
 )
-from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
-from .config import Config, CpStrategy, MoeA2aBackend, SpeculativeAlgorithm
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
@@ -44,9 +52,21 @@ from .engine import (
     DecodeGraphTargetFacts,
     EagerDraftEngine,
     EagerTargetEngine,
+    PrefillGraphDraftEngine,
+    PrefillGraphDraftFacts,
+    PrefillGraphTargetEngine,
+    PrefillGraphTargetFacts,
 )
-from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
-from .selection import TargetRunners
+from .prefill_graph_draft import PrefillGraphDraftRunner
+from .prefill_graph_target import PrefillGraphTargetRunner
+from .registry import (
+    DecodeGraphTargetRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
+from .selection import DraftRunners, TargetRunners
 
 __all__ = [
     "Arenas",
@@ -58,6 +78,7 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DraftRunners",
     "EagerDraftBatch",
     "EagerDraftCapacities",
     "EagerDraftEngine",
@@ -72,6 +93,19 @@ __all__ = [
     "Mode",
     "MoeA2aBackend",
     "Offer",
+    "PrefillGraphBackend",
+    "PrefillGraphDraftBatch",
+    "PrefillGraphDraftCapacities",
+    "PrefillGraphDraftEngine",
+    "PrefillGraphDraftFacts",
+    "PrefillGraphDraftRegistry",
+    "PrefillGraphDraftRunner",
+    "PrefillGraphTargetBatch",
+    "PrefillGraphTargetCapacities",
+    "PrefillGraphTargetEngine",
+    "PrefillGraphTargetFacts",
+    "PrefillGraphTargetRegistry",
+    "PrefillGraphTargetRunner",
     "Rows",
     "SpeculativeAlgorithm",
     "TargetRunners",

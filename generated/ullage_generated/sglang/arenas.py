@@ -15,9 +15,21 @@ from ullage_runtime.arena_regions import Regions, SharedArena
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.version import require_generated_code_version
 
-from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
-from .config import Config
-from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, SpeculativeAlgorithm
+from .registry import (
+    DecodeGraphTargetRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
 
 require_generated_code_version(3, __name__)
 
@@ -35,6 +47,12 @@ class ArenaPlan:
     # specs/sglang/runners/eager.yaml:1
     eager_draft: int
     """Where the buffers of the runner eager of worker draft begin."""
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: int
+    """Where the buffers of the runner prefill_graph of worker target begin."""
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: int
+    """Where the buffers of the runner prefill_graph of worker draft begin."""
     size: int
     """Bytes of the arena."""
 
@@ -45,6 +63,8 @@ class ArenaPlan:
         bytes_of_decode_graph_target: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
+        bytes_of_prefill_graph_target: int,
+        bytes_of_prefill_graph_draft: int,
     ) -> ArenaPlan:
         """From what each runner takes; 0 bytes for one that the configuration does not have.
 
@@ -53,14 +73,20 @@ class ArenaPlan:
         start_of_decode_graph_target = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
+        start_of_prefill_graph_target = 0
+        start_of_prefill_graph_draft = 0
         return cls(
             decode_graph_target=start_of_decode_graph_target,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
+            prefill_graph_target=start_of_prefill_graph_target,
+            prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
+                start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+                start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             ),
         )
 
@@ -81,6 +107,10 @@ class Arenas:
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
     eager_draft: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: Regions | None
 
     @classmethod
     def allocate(
@@ -109,12 +139,34 @@ class Arenas:
             if config.has_draft_worker
             else None
         )
+        prefill_graph_target = (
+            PrefillGraphTargetRegistry.layout(
+                config, PrefillGraphTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.enable_prefill_graph
+            else None
+        )
+        prefill_graph_draft = (
+            PrefillGraphDraftRegistry.layout(
+                config, PrefillGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker
+            and config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            else None
+        )
         compute = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.compute.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         host = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
@@ -122,6 +174,12 @@ class Arenas:
             else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.host.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.host.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         compute_arena = SharedArena(device, compute.size, debug=debug)
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
@@ -154,5 +212,33 @@ class Arenas:
                 host_arena.region("eager of worker draft", host.eager_draft, eager_draft.host),
             )
             if eager_draft is not None
+            else None,
+            prefill_graph_target=Regions(
+                compute_arena.region(
+                    "prefill_graph of worker target",
+                    compute.prefill_graph_target,
+                    prefill_graph_target.compute,
+                ),
+                host_arena.region(
+                    "prefill_graph of worker target",
+                    host.prefill_graph_target,
+                    prefill_graph_target.host,
+                ),
+            )
+            if prefill_graph_target is not None
+            else None,
+            prefill_graph_draft=Regions(
+                compute_arena.region(
+                    "prefill_graph of worker draft",
+                    compute.prefill_graph_draft,
+                    prefill_graph_draft.compute,
+                ),
+                host_arena.region(
+                    "prefill_graph of worker draft",
+                    host.prefill_graph_draft,
+                    prefill_graph_draft.host,
+                ),
+            )
+            if prefill_graph_draft is not None
             else None,
         )

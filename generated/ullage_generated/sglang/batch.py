@@ -25,6 +25,11 @@ class Mode(Enum):
     # specs/sglang/modes/capture.yaml:1
     CAPTURE = "capture"
     """A graph is captured with each number of rows."""
+    # specs/sglang/modes/capture_prefill.yaml:1
+    CAPTURE_PREFILL = "capture_prefill"
+    """A graph is captured with each number of tokens, as one request unless it holds the
+    attention.
+    """
     # specs/sglang/modes/decode.yaml:1
     DECODE = "decode"
     """One token for each running request."""
@@ -75,6 +80,7 @@ class Mode(Enum):
 
 _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.CAPTURE: "capture",
+    Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
     Mode.DLLM_EXTEND: "extend",
@@ -90,16 +96,17 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE: ("capturing",),
+    Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
     Mode.DRAFT_EXTEND: ("extending",),
     Mode.EAGLE_DRAFT: ("decoding",),
-    Mode.EXTEND: ("extending",),
+    Mode.EXTEND: ("extending", "prefilling"),
     Mode.FROZEN_KV_DRAFT: ("decoding",),
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
-    Mode.MIXED: ("extending",),
+    Mode.MIXED: ("extending", "prefilling"),
     Mode.SPLIT_PREFILL: ("extending",),
     Mode.TARGET_VERIFY: ("extending",),
 }
@@ -129,7 +136,7 @@ class LiveBatch:
 
     Without live rows none of them is needed.
 
-    batch_size: Requests; needed in every mode but mixed.
+    batch_size: Requests; needed in every mode but capture_prefill, mixed.
     input_ids: [tokens], int64 or int32: token ids; optional.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     running_requests: Running; needed in mixed.
@@ -138,39 +145,55 @@ class LiveBatch:
     positions: [tokens], int64 or int32: rotary positions; needed in every mode.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
         padding; optional.
-    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis;
-        optional.
+    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
+        tokens], int64: three-axis rotary positions; optional.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
-        padding; needed in every mode.
-    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode.
+        padding; [requests], int64 or int32: rows of the request table; needed in every mode but
+        capture_prefill; optional in capture_prefill.
+    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode but
+        capture_prefill; optional in capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; optional.
-    extend_seq_lens: [requests], int32 or int64: new tokens of each request; needed in every mode
-        but capture, decode, eagle_draft, frozen_kv_draft.
-    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; needed in every mode
-        but capture, decode, eagle_draft, frozen_kv_draft.
-    extend_start_loc: [requests], int32 or int64: first token of each request; optional in every
-        mode but capture, decode, eagle_draft, frozen_kv_draft.
-    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional.
+    extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
+        int32: new tokens of each request; needed in every mode but capture, capture_prefill,
+        decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
+        int32: tokens already in the pool; needed in every mode but capture, capture_prefill,
+        decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
+        int32: first token of each request; optional in every mode but capture, decode, eagle_draft,
+        frozen_kv_draft.
+    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
+        every mode but capture_prefill.
     mamba_track_indices: [requests], int64: where the state of each request is kept; optional.
     mamba_track_mask: [requests], bool: whether the state is kept in this round; optional.
-    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional.
-    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional.
+    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
+        in every mode but capture_prefill.
+    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
+        mode but capture_prefill.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in capture, decode, dllm_extend, target_verify.
+        rank computed; optional in every mode but decode_beside_extend, draft_extend, eagle_draft,
+        frozen_kv_draft, split_prefill.
     pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        capture, decode, dllm_extend, target_verify.
+        every mode but decode_beside_extend, draft_extend, eagle_draft, frozen_kv_draft,
+        split_prefill.
+    orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
+        in capture_prefill, extend, mixed.
+    mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
+        optional in capture_prefill, extend, mixed.
+    hidden_states: [tokens, draft_input_size], bfloat16 or float32: hidden states of the target for
+        the draft model; optional in capture_prefill, extend.
     """
 
     mode: Mode
     # specs/sglang/modes/capture.yaml:7
     batch_size: int = 0
-    """Requests; needed in every mode but mixed."""
+    """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:110
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -191,49 +214,72 @@ class LiveBatch:
     optional.
     """
     # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:86
     mrope_positions: Tensor | None = None
-    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; optional."""
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
+    int64: three-axis rotary positions; optional.
+    """
     # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:76
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
-    needed in every mode.
+    [requests], int64 or int32: rows of the request table; needed in every mode but
+    capture_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:64
     seq_lens: Tensor | None = None
-    """[requests], int64 or int32: tokens of each sequence; needed in every mode."""
+    """[requests], int64 or int32: tokens of each sequence; needed in every mode but
+    capture_prefill; optional in capture_prefill.
+    """
     # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:83
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; optional."""
     # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:67
     extend_seq_lens: Tensor | None = None
-    """[requests], int32 or int64: new tokens of each request; needed in every mode but capture,
-    decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
+    tokens of each request; needed in every mode but capture, capture_prefill, decode,
+    eagle_draft, frozen_kv_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:70
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens already in the pool; needed in every mode but capture,
-    decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
+    already in the pool; needed in every mode but capture, capture_prefill, decode,
+    eagle_draft, frozen_kv_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:73
     extend_start_loc: Tensor | None = None
-    """[requests], int32 or int64: first token of each request; optional in every mode but
-    capture, decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
+    token of each request; optional in every mode but capture, decode, eagle_draft,
+    frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:34
     encoder_lens: Tensor | None = None
-    """[requests], int32 or int64: positions of the encoder for each request; optional."""
+    """[requests], int32 or int64: positions of the encoder for each request; optional in every
+    mode but capture_prefill.
+    """
     # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:90
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional."""
     # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:94
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional."""
     # specs/sglang/slots.yaml:43
     ngram_column_starts: Tensor | None = None
-    """[requests], int32 or int64: where the tokens of a request begin; optional."""
+    """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
+    but capture_prefill.
+    """
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens of a request to look up; optional."""
+    """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
+    capture_prefill.
+    """
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
@@ -242,12 +288,28 @@ class LiveBatch:
     # specs/sglang/slots.yaml:58
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in capture, decode, dllm_extend, target_verify.
+    optional in every mode but decode_beside_extend, draft_extend, eagle_draft,
+    frozen_kv_draft, split_prefill.
     """
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
-    decode, dllm_extend, target_verify.
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in every mode
+    but decode_beside_extend, draft_extend, eagle_draft, frozen_kv_draft, split_prefill.
+    """
+    # specs/sglang/slots.yaml:79
+    orig_seq_lens: Tensor | None = None
+    """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
+    capture_prefill, extend, mixed.
+    """
+    # specs/sglang/slots.yaml:97
+    mamba_track_seqlens: Tensor | None = None
+    """[requests], int32 or int64: after how many tokens the state is kept; optional in
+    capture_prefill, extend, mixed.
+    """
+    # specs/sglang/slots.yaml:101
+    hidden_states: Tensor | None = None
+    """[tokens, draft_input_size], bfloat16 or float32: hidden states of the target for the draft
+    model; optional in capture_prefill, extend.
     """
 
 
@@ -339,10 +401,10 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:105
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:110
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -422,10 +484,10 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:105
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:110
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -505,10 +567,195 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:105
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:110
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphTargetBatch:
+    """A batch as the runner prefill_graph of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:64
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:67
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:70
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:73
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:76
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:79
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:83
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:86
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:90
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:94
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:97
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:105
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:110
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphDraftBatch:
+    """A batch as the runner prefill_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:64
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:67
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:70
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:73
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:76
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:79
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:83
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:86
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:90
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:94
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:97
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:101
+    static_draft_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
+    only where has_static_requests.
+    """
+    # specs/sglang/slots.yaml:105
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:110
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

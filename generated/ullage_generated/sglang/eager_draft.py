@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 
 from ullage_runtime.checks import (
+    another_offer,
     broken_relation,
     check_extent,
     check_source,
@@ -36,7 +37,7 @@ from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import ViewCache
 
 from .arenas import Arenas
-from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Rows
+from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
@@ -100,7 +101,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:32
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -169,7 +170,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:32
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -256,7 +257,9 @@ class EagerDraftRunner:
         self._views: ViewCache[EagerDraftViews] = ViewCache()
         self._is_warm = False
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerDraftBatch:
         """The batch in the static buffers, padded.
 
         All that the host knows is checked before the first write: numbers, and types, shapes and
@@ -264,12 +267,13 @@ class EagerDraftRunner:
 
         `copy`: False hands out the live tensors themselves, which works without padding only.
         `pad`: False leaves out padding and its collectives, for comparisons.
+        What `select` offers with the runner are the rows that ranks have agreed on.
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
         return self._load(live, self._extents(live, pad, sources=True), copy)
 
-    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+    def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
 
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
@@ -277,8 +281,10 @@ class EagerDraftRunner:
         """
         return self._extents(live, pad, sources=False)
 
-    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         self._require_served(live.mode)
+        if isinstance(pad, Offer) and pad.live is not live:
+            raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
@@ -295,12 +301,19 @@ class EagerDraftRunner:
             case _:
                 raise self._unknown(live.mode)
 
+    def can_run(self, live: LiveBatch, extents: Extents) -> bool:
+        """Whether this runner takes a legal batch.
+
+        `extents`: before and after the pipeline of its mode, without the runner's own.
+        """
+        return live.mode in self.modes
+
     def execute(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         *,
-        pad: bool = True,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """Run the steps of the batch's mode; loads where the spec says so, see `load`."""
         self._require_served(live.mode)
@@ -313,7 +326,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
             case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
@@ -326,14 +339,18 @@ class EagerDraftRunner:
                 raise self._unknown(live.mode)
 
     def execute_compared(
-        self, live: LiveBatch, engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT]
+        self,
+        live: LiveBatch,
+        engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
+        *,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """`execute`, compared with the same step without padding. DebugError where they differ.
 
-        The engine runs the step twice, so it must come out the same both times; collectives of
-        the model itself do not line up with other ranks.
+        `pad`: as of `load`. The engine runs the step twice, so it must come out the same both
+        times; collectives of the model itself do not line up with other ranks.
         """
-        padded = map_tensors(self.execute(live, engine), torch.clone)
+        padded = map_tensors(self.execute(live, engine, pad=pad), torch.clone)
         unpadded = self.execute(live, engine, pad=False)
         place = "specs/sglang/runners/eager.yaml:1"
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
@@ -569,7 +586,7 @@ class EagerDraftRunner:
         return views
 
     # specs/sglang/modes/draft_extend.yaml:1
-    def _extents_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/draft_extend.yaml:7
@@ -591,12 +608,18 @@ class EagerDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_draft_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_draft_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "draft_extend",
             "requests",
@@ -636,7 +659,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/eagle_draft.yaml:1
-    def _extents_eagle_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_eagle_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/eagle_draft.yaml:7
@@ -658,12 +681,18 @@ class EagerDraftRunner:
                 )
             rows = live_eagle_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_eagle_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_eagle_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "eagle_draft",
             "requests",
@@ -689,7 +718,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -741,12 +770,18 @@ class EagerDraftRunner:
                 )
             rows = live_extend(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "extend",
             "requests",
@@ -778,7 +813,9 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/frozen_kv_draft.yaml:1
-    def _extents_frozen_kv_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_frozen_kv_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/frozen_kv_draft.yaml:7
@@ -800,12 +837,18 @@ class EagerDraftRunner:
                 )
             rows = live_frozen_kv_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_frozen_kv_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_frozen_kv_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "frozen_kv_draft",
             "requests",
@@ -831,17 +874,23 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle",
             "requests",
@@ -880,17 +929,25 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -922,7 +979,7 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -937,6 +994,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -949,6 +1007,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -961,6 +1020,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:13
         if live.mrope_positions is not None:
@@ -1215,7 +1275,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:105
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1458,7 +1518,7 @@ class EagerDraftRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
             )
 
-    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1473,6 +1533,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1485,6 +1546,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1497,6 +1559,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:13
         if live.mrope_positions is not None:
@@ -1508,6 +1571,7 @@ class EagerDraftRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:13",
+                known=known,
             )
         # specs/sglang/slots.yaml:16
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1520,6 +1584,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:16",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:19
         if live.seq_lens is not None or rows.requests > 0:
@@ -1532,6 +1597,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:19",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:22
         if live.seq_lens_cpu is not None:
@@ -1543,6 +1609,7 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
+                known=known,
             )
         # specs/sglang/slots.yaml:34
         if registry.encoder_lens is not None and (
@@ -1557,6 +1624,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:34",
                 accepts=(torch.int64,),
+                known=known,
             )
         # specs/sglang/slots.yaml:37
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
@@ -1568,6 +1636,7 @@ class EagerDraftRunner:
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:37",
+                known=known,
             )
         # specs/sglang/slots.yaml:40
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
@@ -1579,6 +1648,7 @@ class EagerDraftRunner:
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:40",
+                known=known,
             )
         # specs/sglang/slots.yaml:43
         if registry.ngram_column_starts is not None and (
@@ -1593,6 +1663,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:43",
                 accepts=(torch.int64,),
+                known=known,
             )
         # specs/sglang/slots.yaml:46
         if registry.ngram_req_lens is not None and (
@@ -1607,6 +1678,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
+                known=known,
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
@@ -1705,7 +1777,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:105
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1910,7 +1982,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of draft_extend, extend, idle_beside_extend."""
         config = self.config
@@ -1964,7 +2036,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
@@ -2001,7 +2073,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
