@@ -27,6 +27,7 @@ from __future__ import annotations
 from .arenas import Arenas
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
     LiveBatch,
@@ -38,6 +39,7 @@ from .batch import (
 )
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
     PrefillGraphDraftCapacities,
@@ -45,11 +47,14 @@ from .capacities import (
 )
 from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetEngine,
     DecodeGraphTargetFacts,
+    DraftGraphDraftEngine,
+    DraftGraphDraftFacts,
     EagerDraftEngine,
     EagerTargetEngine,
     PrefillGraphDraftEngine,
@@ -61,6 +66,7 @@ from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
     PrefillGraphDraftRegistry,
@@ -78,6 +84,12 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DraftGraphDraftBatch",
+    "DraftGraphDraftCapacities",
+    "DraftGraphDraftEngine",
+    "DraftGraphDraftFacts",
+    "DraftGraphDraftRegistry",
+    "DraftGraphDraftRunner",
     "DraftRunners",
     "EagerDraftBatch",
     "EagerDraftCapacities",

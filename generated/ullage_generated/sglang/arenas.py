@@ -17,6 +17,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
     PrefillGraphDraftCapacities,
@@ -25,6 +26,7 @@ from .capacities import (
 from .config import Config, SpeculativeAlgorithm
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
     PrefillGraphDraftRegistry,
@@ -41,6 +43,9 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: int
+    """Where the buffers of the runner draft_graph of worker draft begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
@@ -61,6 +66,7 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
         bytes_of_prefill_graph_target: int,
@@ -71,18 +77,21 @@ class ArenaPlan:
         A runner begins where those end that may be alive while it is.
         """
         start_of_decode_graph_target = 0
+        start_of_draft_graph_draft = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
             prefill_graph_target=start_of_prefill_graph_target,
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
                 start_of_prefill_graph_target + bytes_of_prefill_graph_target,
@@ -103,6 +112,8 @@ class Arenas:
     """The configuration that they are made for."""
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: Regions | None
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: Regions | None
     # specs/sglang/runners/eager.yaml:1
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
@@ -127,6 +138,13 @@ class Arenas:
                 config, DecodeGraphTargetCapacities.of(config), device=device, debug=debug
             )
             if config.enable_decode_graph
+            else None
+        )
+        draft_graph_draft = (
+            DraftGraphDraftRegistry.layout(
+                config, DraftGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_graph
             else None
         )
         eager_target = EagerTargetRegistry.layout(
@@ -159,6 +177,9 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
+            if draft_graph_draft is not None
+            else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
             bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
@@ -171,6 +192,9 @@ class Arenas:
         host = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
+            else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
+            if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
@@ -198,6 +222,18 @@ class Arenas:
                 ),
             )
             if decode_graph_target is not None
+            else None,
+            draft_graph_draft=Regions(
+                compute_arena.region(
+                    "draft_graph of worker draft",
+                    compute.draft_graph_draft,
+                    draft_graph_draft.compute,
+                ),
+                host_arena.region(
+                    "draft_graph of worker draft", host.draft_graph_draft, draft_graph_draft.host
+                ),
+            )
+            if draft_graph_draft is not None
             else None,
             eager_target=Regions(
                 compute_arena.region(

@@ -78,6 +78,68 @@ class DecodeGraphTargetCapacities:
         )
 
 
+# specs/sglang/runners/draft_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftCapacities:
+    """Elements along each axis that the runner draft_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc_0: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk * speculative_num_steps.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_graph",
+                        "specs/sglang/runners/draft_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
+        draft_cache_loc_0 = (
+            max(present(config.captured_drafts))
+            * present(config.speculative_eagle_topk)
+            * present(config.speculative_num_steps)
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            draft_cache_loc_0=draft_cache_loc_0,
+        )
+
+
 # specs/sglang/runners/eager.yaml:1
 @dataclass(frozen=True, slots=True)
 class EagerTargetCapacities:

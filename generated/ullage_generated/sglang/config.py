@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(3, __name__)
 
 
-# specs/sglang/engine.yaml:55
+# specs/sglang/engine.yaml:56
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:58
+# specs/sglang/engine.yaml:59
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:74
+# specs/sglang/engine.yaml:75
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:105
+# specs/sglang/engine.yaml:106
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -125,6 +125,11 @@ class Config:
     disable_radix_cache: Prefixes are not reused.
     draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
         1048576]; None unless has_draft_worker.
+    draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
+        unless has_draft_worker.
+    draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
+    speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
+        has_draft_worker.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -134,168 +139,179 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:22
+    # specs/sglang/engine.yaml:23
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:25
+    # specs/sglang/engine.yaml:26
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:25
+    # specs/sglang/engine.yaml:26
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:28
+    # specs/sglang/engine.yaml:29
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:30
+    # specs/sglang/engine.yaml:31
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:33
+    # specs/sglang/engine.yaml:34
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:36
+    # specs/sglang/engine.yaml:37
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:38
+    # specs/sglang/engine.yaml:39
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:40
+    # specs/sglang/engine.yaml:41
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:42
+    # specs/sglang/engine.yaml:43
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:44
+    # specs/sglang/engine.yaml:45
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:47
+    # specs/sglang/engine.yaml:48
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:49
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:49
+    # specs/sglang/engine.yaml:50
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:52
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:54
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:54
+    # specs/sglang/engine.yaml:55
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:55
+    # specs/sglang/engine.yaml:56
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:58
+    # specs/sglang/engine.yaml:59
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:63
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:64
+    # specs/sglang/engine.yaml:65
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:66
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:67
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:68
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:69
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:71
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:73
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:75
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:77
+    # specs/sglang/engine.yaml:78
     speculative_num_steps: int | None = None
     """Draft steps before a verify; in tokens/requests; [0, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:80
+    # specs/sglang/engine.yaml:81
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:83
+    # specs/sglang/engine.yaml:84
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request; in tokens/requests; [1, 512]; None unless
     speculative.
     """
-    # specs/sglang/engine.yaml:86
+    # specs/sglang/engine.yaml:87
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:88
+    # specs/sglang/engine.yaml:89
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:92
+    # specs/sglang/engine.yaml:93
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:96
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:97
+    # specs/sglang/engine.yaml:98
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:103
+    # specs/sglang/engine.yaml:104
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:105
+    # specs/sglang/engine.yaml:106
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:109
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
     tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:115
+    # specs/sglang/engine.yaml:116
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:120
+    # specs/sglang/engine.yaml:121
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:122
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:122
+    # specs/sglang/engine.yaml:123
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:126
+    # specs/sglang/engine.yaml:127
+    draft_hidden_size: int | None = None
+    """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
+    has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:130
+    draft_vocab_size: int | None = None
+    """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:133
+    speculative_use_rejection_sampling: bool | None = None
+    """Drafts are sampled and not the most likely; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:136
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:128
+    # specs/sglang/engine.yaml:138
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:131
+    # specs/sglang/engine.yaml:141
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:133
+    # specs/sglang/engine.yaml:143
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:146
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -346,6 +362,9 @@ class Config:
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
+        draft_hidden_size: int | None = None,
+        draft_vocab_size: int | None = None,
+        speculative_use_rejection_sampling: bool | None = None,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -356,32 +375,32 @@ class Config:
 
         Raises ConfigurationError with everything that is wrong.
         """
-        # specs/sglang/engine.yaml:25
+        # specs/sglang/engine.yaml:26
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:77
+        # specs/sglang/engine.yaml:78
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 3
-        # specs/sglang/engine.yaml:80
+        # specs/sglang/engine.yaml:81
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:84
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             speculative_num_draft_tokens = 4
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:87
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:92
+        # specs/sglang/engine.yaml:93
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:97
+        # specs/sglang/engine.yaml:98
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -421,10 +440,10 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:105
+        # specs/sglang/engine.yaml:106
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:109
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 4,
@@ -486,21 +505,39 @@ class Config:
                 7680,
                 8192,
             )
-        # specs/sglang/engine.yaml:115
+        # specs/sglang/engine.yaml:116
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:122
+        # specs/sglang/engine.yaml:123
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:127
+        if draft_hidden_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_hidden_size = hidden_size
+        # specs/sglang/engine.yaml:130
+        if draft_vocab_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_vocab_size = vocab_size
+        # specs/sglang/engine.yaml:133
+        if speculative_use_rejection_sampling is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            speculative_use_rejection_sampling = False
+        # specs/sglang/engine.yaml:138
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:133
+        # specs/sglang/engine.yaml:143
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -547,6 +584,9 @@ class Config:
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
+            draft_hidden_size=draft_hidden_size,
+            draft_vocab_size=draft_vocab_size,
+            speculative_use_rejection_sampling=speculative_use_rejection_sampling,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -574,20 +614,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:22",
+            "specs/sglang/engine.yaml:23",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:25",
+            "specs/sglang/engine.yaml:26",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:74",
+            "specs/sglang/engine.yaml:75",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -596,47 +636,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:25",
+                    "specs/sglang/engine.yaml:26",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:25",
+                    "specs/sglang/engine.yaml:26",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:28"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:29"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:30",
+            "specs/sglang/engine.yaml:31",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:33"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:34"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:36"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:37"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:38"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:39"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:40")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:42")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:44")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:47")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:48")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:49")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:51")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:53")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:41")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:43")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:45")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:48")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:49")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:50")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:52")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:54")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:54"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:55"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:55"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:56"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -652,26 +692,26 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:58",
+            "specs/sglang/engine.yaml:59",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:62"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:63"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:64")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:65")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:65"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:66"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:66"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:67"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:67"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:68")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:70"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:68"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:72")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:69")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:71"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:73")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.integer(
@@ -679,14 +719,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:77",
+                    "specs/sglang/engine.yaml:78",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:77",
+                    "specs/sglang/engine.yaml:78",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -695,14 +735,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:80",
+                    "specs/sglang/engine.yaml:81",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:80",
+                    "specs/sglang/engine.yaml:81",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -711,37 +751,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:83",
+                    "specs/sglang/engine.yaml:84",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:83",
+                    "specs/sglang/engine.yaml:84",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:87",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:87",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:88"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:89"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:92"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:93"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:95"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:96"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -750,17 +790,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:97",
+                    "specs/sglang/engine.yaml:98",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:97",
+                    "specs/sglang/engine.yaml:98",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:103"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:104"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -768,14 +808,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:105",
+                    "specs/sglang/engine.yaml:106",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:105",
+                    "specs/sglang/engine.yaml:106",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -784,14 +824,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:109",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:109",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -803,18 +843,18 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:115",
+                    "specs/sglang/engine.yaml:116",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:115",
+                    "specs/sglang/engine.yaml:116",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:120")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:121")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:121"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:122"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -823,17 +863,63 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:122",
+                    "specs/sglang/engine.yaml:123",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:122",
+                    "specs/sglang/engine.yaml:123",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:127",
+                )
+            else:
+                problems.unset(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:127",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    2,
+                    16777216,
+                    "specs/sglang/engine.yaml:130",
+                )
+            else:
+                problems.unset(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:130",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.boolean(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "specs/sglang/engine.yaml:133",
+                )
+            else:
+                problems.unset(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:133",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:126"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:136"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -842,17 +928,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:138",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:138",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:131"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:141"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -861,16 +947,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:133",
+                    "specs/sglang/engine.yaml:143",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:133",
+                    "specs/sglang/engine.yaml:143",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:136")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:146")
         if problems.passed(
             "tp_size",
             "dp_size",
@@ -919,7 +1005,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:205",
+                    "specs/sglang/engine.yaml:215",
                 )
             )
         if problems.passed(
@@ -974,7 +1060,52 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:219",
+                    "specs/sglang/engine.yaml:229",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_drafts != (),
+                    "captured_drafts has an element",
+                    "it is [min(rows, graph_rows) for rows in capture_requests if min(rows, "
+                    "graph_rows) % graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:241",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -987,7 +1118,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:140",
+                "specs/sglang/engine.yaml:150",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -998,7 +1129,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:142",
+                "specs/sglang/engine.yaml:152",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1009,7 +1140,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:144",
+                "specs/sglang/engine.yaml:154",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1032,7 +1163,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:147",
+                "specs/sglang/engine.yaml:157",
             )
         if problems.passed(
             "tp_size",
@@ -1064,7 +1195,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:150",
+                "specs/sglang/engine.yaml:160",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1075,7 +1206,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:152",
+                "specs/sglang/engine.yaml:162",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1087,7 +1218,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:154",
+                "specs/sglang/engine.yaml:164",
             )
         if problems.passed(
             "request_pool_size",
@@ -1110,7 +1241,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:156",
+                "specs/sglang/engine.yaml:166",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1121,7 +1252,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:159",
+                "specs/sglang/engine.yaml:169",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1129,7 +1260,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:161",
+                "specs/sglang/engine.yaml:171",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1140,7 +1271,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:163",
+                "specs/sglang/engine.yaml:173",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1153,47 +1284,47 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:165",
+                "specs/sglang/engine.yaml:175",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:169
+    # specs/sglang/engine.yaml:179
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:170
+    # specs/sglang/engine.yaml:180
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:171
+    # specs/sglang/engine.yaml:181
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:172
+    # specs/sglang/engine.yaml:182
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:183
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:174
+    # specs/sglang/engine.yaml:184
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:175
+    # specs/sglang/engine.yaml:185
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1202,19 +1333,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:186
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:177
+    # specs/sglang/engine.yaml:187
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:178
+    # specs/sglang/engine.yaml:188
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1224,13 +1355,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:181
+    # specs/sglang/engine.yaml:191
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:182
+    # specs/sglang/engine.yaml:192
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1248,7 +1379,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:197
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1260,7 +1391,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:197
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1274,7 +1405,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:190
+    # specs/sglang/engine.yaml:200
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1286,7 +1417,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:248
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1312,7 +1443,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:235
+    # specs/sglang/engine.yaml:255
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1324,13 +1455,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:239
+    # specs/sglang/engine.yaml:259
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:194
+    # specs/sglang/engine.yaml:204
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1340,7 +1471,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:196
+    # specs/sglang/engine.yaml:206
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1350,19 +1481,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:199
+    # specs/sglang/engine.yaml:209
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:202
+    # specs/sglang/engine.yaml:212
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:205
+    # specs/sglang/engine.yaml:215
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1376,19 +1507,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:211
+    # specs/sglang/engine.yaml:221
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:214
+    # specs/sglang/engine.yaml:224
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:225
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1397,7 +1528,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:228
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1406,7 +1537,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:229
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1424,7 +1555,31 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:237
+    @cached_property
+    def has_draft_graph(self) -> bool:
+        """Draft steps after the first are replayed."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and present(self.speculative_num_steps) > 1
+        )
+
+    # specs/sglang/engine.yaml:241
+    @cached_property
+    def captured_drafts(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the draft model, which are chosen as if each request had one
+        token; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:247
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -1432,7 +1587,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:240
+    # specs/sglang/engine.yaml:260
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1440,64 +1595,67 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:22"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:23"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:25",
+        "specs/sglang/engine.yaml:26",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:25",
+        "specs/sglang/engine.yaml:26",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:28"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:30"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:33"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:36"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:38"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:40"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:42"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:44"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:47"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:48"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:49"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:53"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:54"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:55"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:58"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:62"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:64"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:65"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:66"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:67"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:68"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:70"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:72"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:74"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:77"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:80"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:83"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:86"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:88"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:92"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:95"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:97"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:103"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:105"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:108"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:115"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:120"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:121"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:122"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:126"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:128"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:131"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:133"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:136"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:29"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:31"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:34"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:37"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:39"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:41"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:43"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:45"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:49"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:50"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:54"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:55"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:56"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:59"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:63"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:65"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:66"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:67"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:68"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:69"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:71"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:73"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:75"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:78"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:81"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:84"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:87"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:89"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:93"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:96"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:98"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:104"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:106"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:109"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:116"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:121"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:122"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:123"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:127"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:130"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:133"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:136"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:138"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:141"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:143"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:146"),
 )

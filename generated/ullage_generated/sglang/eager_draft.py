@@ -101,7 +101,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:32
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -170,7 +170,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:32
+    # specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -1275,7 +1275,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:105
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1559,7 +1559,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:13
         if live.mrope_positions is not None:
@@ -1624,7 +1623,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:34",
                 accepts=(torch.int64,),
-                known=known,
             )
         # specs/sglang/slots.yaml:37
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
@@ -1636,7 +1634,6 @@ class EagerDraftRunner:
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:37",
-                known=known,
             )
         # specs/sglang/slots.yaml:40
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
@@ -1648,7 +1645,6 @@ class EagerDraftRunner:
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:40",
-                known=known,
             )
         # specs/sglang/slots.yaml:43
         if registry.ngram_column_starts is not None and (
@@ -1663,7 +1659,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:43",
                 accepts=(torch.int64,),
-                known=known,
             )
         # specs/sglang/slots.yaml:46
         if registry.ngram_req_lens is not None and (
@@ -1678,7 +1673,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
-                known=known,
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
@@ -1777,7 +1771,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:105
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,

@@ -11,6 +11,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
     LiveBatch,
@@ -66,6 +67,48 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
         ngram_lookup, gather, pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftFacts(Protocol):
+    """What the runner draft_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph of draft steps."""
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_graph of worker draft asks of the engine.
+
+    OutputT_co: scores, tokens and parents of all branches.
+    """
+
+    # specs/sglang/runners/draft_graph.yaml:35
+    def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:42
+    def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Plan draft; reads for attention_planner."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:43
+    def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
+        gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:48
+    def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
+        rotary, axes_rotary, draft_kv_writer, draft_step, gather.
         """
         ...
 

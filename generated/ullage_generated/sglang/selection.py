@@ -25,6 +25,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_graph_draft,
     eager_draft,
     eager_target,
     prefill_graph_draft,
@@ -34,9 +35,15 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
-from .engine import DecodeGraphTargetFacts, PrefillGraphDraftFacts, PrefillGraphTargetFacts
+from .engine import (
+    DecodeGraphTargetFacts,
+    DraftGraphDraftFacts,
+    PrefillGraphDraftFacts,
+    PrefillGraphTargetFacts,
+)
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 
@@ -2858,6 +2865,10 @@ class TargetRunners:
         return self.eager, offer
 
 
+class DraftRunnersFacts(DraftGraphDraftFacts, PrefillGraphDraftFacts, Protocol):
+    """What runners ask before they take a batch."""
+
+
 # specs/sglang/engine.yaml:12
 class DraftRunners:
     """The runners of worker draft, of which one takes each batch."""
@@ -2883,6 +2894,11 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.draft_graph = (
+            DraftGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
+            if config.has_draft_graph
+            else None
+        )
         self.eager = EagerDraftRunner(
             config, ranks=ranks, device=device, debug=debug, arenas=arenas
         )
@@ -2892,13 +2908,13 @@ class DraftRunners:
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else None
         )
-        runners = (self.eager, self.prefill_graph)
+        runners = (self.draft_graph, self.eager, self.prefill_graph)
         served = {mode for runner in runners if runner is not None for mode in runner.modes}
         self.modes = tuple(mode for mode in Mode if mode in served)
 
     def select(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
 
         Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
@@ -2909,6 +2925,8 @@ class DraftRunners:
         if live.mode not in self.modes:
             raise self._unknown(live.mode)
         match live.mode:
+            case Mode.CAPTURE_DRAFT:
+                return self._select_capture_draft(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
             case Mode.DRAFT_EXTEND:
@@ -2929,10 +2947,56 @@ class DraftRunners:
     def _unknown(self, mode: Mode) -> BatchError:
         return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:12")
 
+    # specs/sglang/modes/capture_draft.yaml:1
+    def _select_capture_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode capture_draft."""
+        config = self.config
+        # specs/sglang/modes/capture_draft.yaml:7
+        requests = whole_number(
+            "capture_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_draft.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_drafts)):
+            raise out_of_range(
+                "capture_draft",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_drafts)),
+                place="specs/sglang/modes/capture_draft.yaml:7",
+                upper="max(captured_drafts)",
+                values={
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = draft_graph_draft.live_capture_draft(config, requests)
+        padded_rows = draft_graph_draft.pad_capture_draft(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.draft_graph), offer
+
     # specs/sglang/modes/capture_prefill.yaml:1
     def _select_capture_prefill(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode capture_prefill."""
         config = self.config
         # specs/sglang/modes/capture_prefill.yaml:7
@@ -2982,8 +3046,8 @@ class DraftRunners:
 
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode draft_extend."""
         config = self.config
         try:
@@ -3351,8 +3415,8 @@ class DraftRunners:
 
     # specs/sglang/modes/eagle_draft.yaml:1
     def _select_eagle_draft(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode eagle_draft."""
         config = self.config
         try:
@@ -3373,7 +3437,7 @@ class DraftRunners:
                     place="specs/sglang/modes/eagle_draft.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_draft.live_eagle_draft(config, requests)
+            rows = draft_graph_draft.live_eagle_draft(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -3400,19 +3464,6 @@ class DraftRunners:
                         into=registry.positions,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
                         accepts=(torch.int32,),
                         settled=False,
                     )
@@ -3466,78 +3517,6 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:22",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -3556,15 +3535,6 @@ class DraftRunners:
                             0,
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            0,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
                         )
                     if live.mrope_positions is not None:
                         check_values(
@@ -3602,60 +3572,22 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:22",
                         )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = eager_draft.pad_eagle_draft(config, self.ranks, rows)
+        padded_rows = draft_graph_draft.pad_eagle_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/draft_graph.yaml:1
+        if self.draft_graph is not None and self.draft_graph.can_run(live, extents, engine):
+            return self.draft_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/extend.yaml:1
     def _select_extend(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode extend."""
         config = self.config
         try:
@@ -3791,8 +3723,8 @@ class DraftRunners:
 
     # specs/sglang/modes/frozen_kv_draft.yaml:1
     def _select_frozen_kv_draft(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode frozen_kv_draft."""
         config = self.config
         try:
@@ -4094,8 +4026,8 @@ class DraftRunners:
 
     # specs/sglang/modes/idle.yaml:1
     def _select_idle(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
@@ -4380,8 +4312,8 @@ class DraftRunners:
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
-        self, live: LiveBatch, engine: PrefillGraphDraftFacts
-    ) -> tuple[EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:

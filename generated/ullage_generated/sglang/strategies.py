@@ -19,6 +19,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_graph_draft,
     eager_draft,
     eager_target,
     prefill_graph_draft,
@@ -56,6 +57,8 @@ _KINDS: Final = (
         "request_pool_size",
         "full_prefill_max_req",
         "draft_input_size",
+        "draft_hidden_size",
+        "draft_vocab_size",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -75,6 +78,7 @@ _KINDS: Final = (
         "enable_prefill_graph",
         "is_multimodal",
         "disable_radix_cache",
+        "speculative_use_rejection_sampling",
         "is_encoder_decoder",
         "mamba_extra_buffer",
         "ngram_embedding",
@@ -91,7 +95,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:147
+    # specs/sglang/engine.yaml:157
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -99,43 +103,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:22
+        # specs/sglang/engine.yaml:23
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:25
+        # specs/sglang/engine.yaml:26
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:25
+        # specs/sglang/engine.yaml:26
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:30
+        # specs/sglang/engine.yaml:31
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:33
+        # specs/sglang/engine.yaml:34
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:36
+        # specs/sglang/engine.yaml:37
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:38
+        # specs/sglang/engine.yaml:39
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:40
+        # specs/sglang/engine.yaml:41
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:42
+        # specs/sglang/engine.yaml:43
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:44
+        # specs/sglang/engine.yaml:45
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:47
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:48
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:49
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:50
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:51
+        # specs/sglang/engine.yaml:52
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:53
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:54
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:55
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:56
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:58
+        # specs/sglang/engine.yaml:59
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -149,65 +153,71 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:62
+        # specs/sglang/engine.yaml:63
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:64
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:65
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:66
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:67
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:68
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:69
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:70
+        # specs/sglang/engine.yaml:71
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:73
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:74
+        # specs/sglang/engine.yaml:75
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:77
+        # specs/sglang/engine.yaml:78
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:80
+        # specs/sglang/engine.yaml:81
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:84
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:87
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:88
+        # specs/sglang/engine.yaml:89
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:92
+        # specs/sglang/engine.yaml:93
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:96
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:97
+        # specs/sglang/engine.yaml:98
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:103
+        # specs/sglang/engine.yaml:104
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:105
+        # specs/sglang/engine.yaml:106
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:109
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:115
+        # specs/sglang/engine.yaml:116
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:120
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:121
-        "disable_radix_cache": st.booleans(),
+        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:122
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:123
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:126
-        "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:128
-        "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:131
-        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:127
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:130
+        "draft_vocab_size": _integers(2, 16777216, span),
         # specs/sglang/engine.yaml:133
-        "mamba_cache_size": _integers(1, 1048576, span),
+        "speculative_use_rejection_sampling": st.booleans(),
         # specs/sglang/engine.yaml:136
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:138
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:141
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:143
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:146
         "ngram_embedding": st.booleans(),
     }
 
@@ -275,6 +285,8 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "capture_tokens": ([min(1048576, 1 + span), 1],),
         "full_prefill_max_req": (3, min(65536, 1 + span), 1),
         "draft_input_size": (3, min(1048576, 1 + span), 1),
+        "draft_hidden_size": (3, min(1048576, 1 + span), 1),
+        "draft_vocab_size": (4, min(16777216, 2 + span), 2),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
@@ -712,6 +724,157 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         ),
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "draft_graph", served, place="specs/sglang/runners/draft_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
+        Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft.yaml:1
+@st.composite
+def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_graph_draft.live_capture_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+    )
+
+
+# specs/sglang/modes/eagle_draft.yaml:1
+@st.composite
+def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/eagle_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_graph_draft.live_eagle_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.EAGLE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
     )
 
