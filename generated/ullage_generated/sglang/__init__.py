@@ -27,6 +27,7 @@ from __future__ import annotations
 from .arenas import Arenas
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
@@ -39,6 +40,7 @@ from .batch import (
 )
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
@@ -47,12 +49,15 @@ from .capacities import (
 )
 from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetEngine,
     DecodeGraphTargetFacts,
+    DraftExtendGraphDraftEngine,
+    DraftExtendGraphDraftFacts,
     DraftGraphDraftEngine,
     DraftGraphDraftFacts,
     EagerDraftEngine,
@@ -66,6 +71,7 @@ from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
@@ -84,6 +90,12 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DraftExtendGraphDraftBatch",
+    "DraftExtendGraphDraftCapacities",
+    "DraftExtendGraphDraftEngine",
+    "DraftExtendGraphDraftFacts",
+    "DraftExtendGraphDraftRegistry",
+    "DraftExtendGraphDraftRunner",
     "DraftGraphDraftBatch",
     "DraftGraphDraftCapacities",
     "DraftGraphDraftEngine",

@@ -17,6 +17,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
@@ -26,6 +27,7 @@ from .capacities import (
 from .config import Config, SpeculativeAlgorithm
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
@@ -43,6 +45,9 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: int
+    """Where the buffers of the runner draft_extend_graph of worker draft begin."""
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: int
     """Where the buffers of the runner draft_graph of worker draft begin."""
@@ -66,6 +71,7 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_draft_extend_graph_draft: int,
         bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
@@ -77,6 +83,7 @@ class ArenaPlan:
         A runner begins where those end that may be alive while it is.
         """
         start_of_decode_graph_target = 0
+        start_of_draft_extend_graph_draft = 0
         start_of_draft_graph_draft = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
@@ -84,6 +91,7 @@ class ArenaPlan:
         start_of_prefill_graph_draft = 0
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            draft_extend_graph_draft=start_of_draft_extend_graph_draft,
             draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
@@ -91,6 +99,7 @@ class ArenaPlan:
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
                 start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
@@ -112,6 +121,8 @@ class Arenas:
     """The configuration that they are made for."""
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: Regions | None
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: Regions | None
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: Regions | None
     # specs/sglang/runners/eager.yaml:1
@@ -138,6 +149,13 @@ class Arenas:
                 config, DecodeGraphTargetCapacities.of(config), device=device, debug=debug
             )
             if config.enable_decode_graph
+            else None
+        )
+        draft_extend_graph_draft = (
+            DraftExtendGraphDraftRegistry.layout(
+                config, DraftExtendGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_extend_graph
             else None
         )
         draft_graph_draft = (
@@ -177,6 +195,9 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
             if draft_graph_draft is not None
             else 0,
@@ -192,6 +213,9 @@ class Arenas:
         host = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
+            else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
+            if draft_extend_graph_draft is not None
             else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
             if draft_graph_draft is not None
@@ -222,6 +246,20 @@ class Arenas:
                 ),
             )
             if decode_graph_target is not None
+            else None,
+            draft_extend_graph_draft=Regions(
+                compute_arena.region(
+                    "draft_extend_graph of worker draft",
+                    compute.draft_extend_graph_draft,
+                    draft_extend_graph_draft.compute,
+                ),
+                host_arena.region(
+                    "draft_extend_graph of worker draft",
+                    host.draft_extend_graph_draft,
+                    draft_extend_graph_draft.host,
+                ),
+            )
+            if draft_extend_graph_draft is not None
             else None,
             draft_graph_draft=Regions(
                 compute_arena.region(

@@ -28,6 +28,9 @@ class Mode(Enum):
     # specs/sglang/modes/capture_draft.yaml:1
     CAPTURE_DRAFT = "capture_draft"
     """A graph of draft steps is captured with each number of requests."""
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    CAPTURE_DRAFT_EXTEND = "capture_draft_extend"
+    """A graph that catches up is captured with each number of requests."""
     # specs/sglang/modes/capture_prefill.yaml:1
     CAPTURE_PREFILL = "capture_prefill"
     """A graph is captured with each number of tokens, as one request unless it holds the
@@ -84,6 +87,7 @@ class Mode(Enum):
 _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.CAPTURE: "capture",
     Mode.CAPTURE_DRAFT: "capture",
+    Mode.CAPTURE_DRAFT_EXTEND: "capture",
     Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
@@ -101,11 +105,12 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE: ("capturing",),
     Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
+    Mode.CAPTURE_DRAFT_EXTEND: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
-    Mode.DRAFT_EXTEND: ("extending",),
+    Mode.DRAFT_EXTEND: ("extending", "catching_up"),
     Mode.EAGLE_DRAFT: ("decoding", "drafting"),
     Mode.EXTEND: ("extending", "prefilling"),
     Mode.FROZEN_KV_DRAFT: ("decoding",),
@@ -159,32 +164,32 @@ class LiveBatch:
         capture_prefill; optional in capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; optional.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in every mode but capture, capture_draft,
-        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+        int32: new tokens of each request; needed in decode_beside_extend, dllm_extend,
+        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_draft_extend,
+        capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in every mode but capture, capture_draft,
-        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+        int32: tokens already in the pool; needed in decode_beside_extend, dllm_extend,
+        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but capture, capture_draft,
-        decode, eagle_draft, frozen_kv_draft.
+        capture_draft_extend, decode, eagle_draft, frozen_kv_draft.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
-        every mode but capture_draft, capture_prefill.
+        every mode but capture_draft, capture_draft_extend, capture_prefill.
     mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
         every mode but capture_draft.
     mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
-        mode but capture_draft.
+        mode but capture_draft, capture_draft_extend.
     ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
-        in every mode but capture_draft, capture_prefill.
+        in every mode but capture_draft, capture_draft_extend, capture_prefill.
     ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
-        mode but capture_draft, capture_prefill.
+        mode but capture_draft, capture_draft_extend, capture_prefill.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in every mode but capture_draft, decode_beside_extend, draft_extend,
-        eagle_draft, frozen_kv_draft, split_prefill.
+        rank computed; optional in capture, capture_prefill, decode, dllm_extend, extend, mixed,
+        target_verify.
     pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        every mode but capture_draft, decode_beside_extend, draft_extend, eagle_draft,
-        frozen_kv_draft, split_prefill.
+        capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -193,11 +198,19 @@ class LiveBatch:
         capture_draft, eagle_draft.
     hidden_states: [requests, draft_hidden_size], bfloat16 or float32: hidden states that the first
         step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the
-        target for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+        target; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target for the
+        draft model; optional in capture_draft, capture_draft_extend, capture_prefill, draft_extend,
+        eagle_draft, extend.
     temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
         eagle_draft.
     top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
         capture_draft, eagle_draft.
+    num_correct_drafts: [requests], int32 or int64: drafts that the target agreed with; optional in
+        capture_draft_extend, draft_extend.
+    num_accept_tokens: [requests], int32 or int64: these and one token more, -1 in a row without a
+        request; optional in capture_draft_extend, draft_extend.
+    select_index: [requests], int64 or int32: the row of each request that has logits; optional in
+        capture_draft_extend, draft_extend.
     orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
         in capture_prefill, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
@@ -211,7 +224,7 @@ class LiveBatch:
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -232,75 +245,77 @@ class LiveBatch:
     optional in every mode but capture_draft.
     """
     # specs/sglang/slots.yaml:13
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:133
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional.
     """
     # specs/sglang/slots.yaml:16
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:123
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
     capture_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:19
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:111
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; needed in every mode but
     capture_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:22
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:130
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; optional."""
     # specs/sglang/slots.yaml:25
     # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:114
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in every mode but capture, capture_draft, capture_prefill,
-    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    tokens of each request; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
+    mixed, split_prefill, target_verify; optional in capture_draft_extend, capture_prefill.
     """
     # specs/sglang/slots.yaml:28
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:117
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in every mode but capture, capture_draft, capture_prefill,
-    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    already in the pool; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
+    mixed, split_prefill, target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:31
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:120
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
-    token of each request; optional in every mode but capture, capture_draft, decode,
-    eagle_draft, frozen_kv_draft.
+    token of each request; optional in every mode but capture, capture_draft,
+    capture_draft_extend, decode, eagle_draft, frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:34
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
-    mode but capture_draft, capture_prefill.
+    mode but capture_draft, capture_draft_extend, capture_prefill.
     """
     # specs/sglang/slots.yaml:37
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:137
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
     capture_draft.
     """
     # specs/sglang/slots.yaml:40
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:141
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
-    capture_draft.
+    capture_draft, capture_draft_extend.
     """
     # specs/sglang/slots.yaml:43
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
-    but capture_draft, capture_prefill.
+    but capture_draft, capture_draft_extend, capture_prefill.
     """
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
-    capture_draft, capture_prefill.
+    capture_draft, capture_draft_extend, capture_prefill.
     """
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor | None = None
@@ -310,14 +325,12 @@ class LiveBatch:
     # specs/sglang/slots.yaml:58
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in every mode but capture_draft, decode_beside_extend, draft_extend, eagle_draft,
-    frozen_kv_draft, split_prefill.
+    optional in capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in every mode
-    but capture_draft, decode_beside_extend, draft_extend, eagle_draft, frozen_kv_draft,
-    split_prefill.
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
+    capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:64
     draft_cache_loc: Tensor | None = None
@@ -335,11 +348,14 @@ class LiveBatch:
     capture_draft, eagle_draft.
     """
     # specs/sglang/slots.yaml:77
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:148
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
-    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target
-    for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
+    [tokens, draft_input_size], bfloat16 or float32: hidden states of the target for the draft
+    model; optional in capture_draft, capture_draft_extend, capture_prefill, draft_extend,
+    eagle_draft, extend.
     """
     # specs/sglang/slots.yaml:80
     temperatures: Tensor | None = None
@@ -351,12 +367,27 @@ class LiveBatch:
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None = None
+    """[requests], int32 or int64: drafts that the target agreed with; optional in
+    capture_draft_extend, draft_extend.
+    """
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None = None
+    """[requests], int32 or int64: these and one token more, -1 in a row without a request;
+    optional in capture_draft_extend, draft_extend.
+    """
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None = None
+    """[requests], int64 or int32: the row of each request that has logits; optional in
+    capture_draft_extend, draft_extend.
+    """
+    # specs/sglang/slots.yaml:126
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:144
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
@@ -451,10 +482,97 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:152
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftExtendGraphDraftBatch:
+    """A batch as the runner draft_extend_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    """[requests], int32: these and one token more, -1 in a row without a request; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    """[requests], int64: the row of each request that has logits; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    catches_up_in_graphs and mamba_extra_buffer.
+    """
+    # specs/sglang/slots.yaml:108
+    draft_logits: Tensor | None
+    """[requests, draft_vocab_size], float32: logits of one row for each request; only where
+    has_draft_extend_graph.
+    """
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -541,7 +659,7 @@ class DraftGraphDraftBatch:
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -621,10 +739,10 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:152
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -704,10 +822,10 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:152
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -751,53 +869,53 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:111
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:114
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:117
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:120
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:123
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:126
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:130
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:133
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:137
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:141
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:144
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:152
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -841,58 +959,58 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:111
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:114
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:117
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:120
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:123
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:126
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:130
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:133
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:137
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:141
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:144
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:148
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:152
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:157
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

@@ -78,6 +78,54 @@ class DecodeGraphTargetCapacities:
         )
 
 
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftCapacities:
+    """Elements along each axis that the runner draft_extend_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftExtendGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_extend_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_extend_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_extend_graph",
+                        "specs/sglang/runners/draft_extend_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        return cls(
+            requests=requests,
+            tokens=tokens,
+        )
+
+
 # specs/sglang/runners/draft_graph.yaml:1
 @dataclass(frozen=True, slots=True)
 class DraftGraphDraftCapacities:
@@ -327,14 +375,13 @@ class EagerDraftCapacities:
     requests: int
     """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) // speculative_num_draft_tokens if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle else
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
-    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
-    == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
+    cp_align) // draft_extend_width if require_mlp_sync else max_running_requests) if
+    speculative_algorithm == eagle else align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle else 0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -346,13 +393,13 @@ class EagerDraftCapacities:
     tokens: int
     """Bound by draft_extend, eagle_draft, extend, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_num_draft_tokens) if speculative_algorithm == eagle else 0,
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
-    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
+    cp_align) if require_mlp_sync else max_running_requests * draft_extend_width) if
+    speculative_algorithm == eagle else 0, align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
+    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
+    0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -366,9 +413,9 @@ class EagerDraftCapacities:
     extend_seq_lens_0: int
     """Bound by draft_extend; proved: sound and tight.
 
-    Formula: (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size),
-    cp_align) // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if
-    speculative_algorithm == eagle else 0.
+    Formula: (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align)
+    // draft_extend_width if require_mlp_sync else max_running_requests) if speculative_algorithm ==
+    eagle else 0.
 
     Attained in draft_extend by requests = max_running_requests.
     """
@@ -395,12 +442,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
@@ -433,13 +480,13 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
                 if config.require_mlp_sync
-                else config.max_running_requests * present(config.speculative_num_draft_tokens)
+                else config.max_running_requests * present(config.draft_extend_width)
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else 0,
@@ -467,12 +514,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )

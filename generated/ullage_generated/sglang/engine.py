@@ -11,6 +11,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
@@ -67,6 +68,49 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
         ngram_lookup, gather, pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftFacts(Protocol):
+    """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_extend_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_extend_graph of worker draft asks of the engine.
+
+    OutputT_co: the first branches of the next drafts.
+    """
+
+    # specs/sglang/runners/draft_extend_graph.yaml:35
+    def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:42
+    def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Plan draft extend; reads for attention_planner, catch_up_planner."""
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:43
+    def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
+        catch_up_fusion, draft_state_tracker, row_selection, gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:48
+    def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
+        rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
+        gather.
         """
         ...
 

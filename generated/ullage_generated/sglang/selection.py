@@ -25,6 +25,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
     eager_target,
@@ -35,11 +36,13 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetFacts,
+    DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     PrefillGraphDraftFacts,
     PrefillGraphTargetFacts,
@@ -2865,7 +2868,9 @@ class TargetRunners:
         return self.eager, offer
 
 
-class DraftRunnersFacts(DraftGraphDraftFacts, PrefillGraphDraftFacts, Protocol):
+class DraftRunnersFacts(
+    DraftExtendGraphDraftFacts, DraftGraphDraftFacts, PrefillGraphDraftFacts, Protocol
+):
     """What runners ask before they take a batch."""
 
 
@@ -2894,6 +2899,13 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.draft_extend_graph = (
+            DraftExtendGraphDraftRunner(
+                config, ranks=ranks, device=device, debug=debug, arenas=arenas
+            )
+            if config.has_draft_extend_graph
+            else None
+        )
         self.draft_graph = (
             DraftGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
             if config.has_draft_graph
@@ -2908,13 +2920,19 @@ class DraftRunners:
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else None
         )
-        runners = (self.draft_graph, self.eager, self.prefill_graph)
+        runners = (self.draft_extend_graph, self.draft_graph, self.eager, self.prefill_graph)
         served = {mode for runner in runners if runner is not None for mode in runner.modes}
         self.modes = tuple(mode for mode in Mode if mode in served)
 
     def select(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
 
         Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
@@ -2927,6 +2945,8 @@ class DraftRunners:
         match live.mode:
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
+            case Mode.CAPTURE_DRAFT_EXTEND:
+                return self._select_capture_draft_extend(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
             case Mode.DRAFT_EXTEND:
@@ -2950,7 +2970,13 @@ class DraftRunners:
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture_draft."""
         config = self.config
         # specs/sglang/modes/capture_draft.yaml:7
@@ -2993,10 +3019,68 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.draft_graph), offer
 
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    def _select_capture_draft_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_draft_extend."""
+        config = self.config
+        # specs/sglang/modes/capture_draft_extend.yaml:7
+        requests = whole_number(
+            "capture_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_drafts)):
+            raise out_of_range(
+                "capture_draft_extend",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_drafts)),
+                place="specs/sglang/modes/capture_draft_extend.yaml:7",
+                upper="max(captured_drafts)",
+                values={
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = draft_extend_graph_draft.live_capture_draft_extend(config, requests)
+        padded_rows = draft_extend_graph_draft.pad_capture_draft_extend(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.draft_extend_graph), offer
+
     # specs/sglang/modes/capture_prefill.yaml:1
     def _select_capture_prefill(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture_prefill."""
         config = self.config
         # specs/sglang/modes/capture_prefill.yaml:7
@@ -3047,7 +3131,13 @@ class DraftRunners:
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode draft_extend."""
         config = self.config
         try:
@@ -3068,7 +3158,7 @@ class DraftRunners:
                     place="specs/sglang/modes/draft_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_draft.live_draft_extend(config, requests)
+            rows = draft_extend_graph_draft.live_draft_extend(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -3161,117 +3251,6 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:22",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:25
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:28
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:31
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -3336,87 +3315,30 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:22",
                         )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:25",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:31",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = eager_draft.pad_draft_extend(config, self.ranks, rows)
+        padded_rows = draft_extend_graph_draft.pad_draft_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/draft_extend_graph.yaml:1
+        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
+            live, extents, engine
+        ):
+            return self.draft_extend_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/eagle_draft.yaml:1
     def _select_eagle_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode eagle_draft."""
         config = self.config
         try:
@@ -3587,7 +3509,13 @@ class DraftRunners:
     # specs/sglang/modes/extend.yaml:1
     def _select_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode extend."""
         config = self.config
         try:
@@ -3724,7 +3652,13 @@ class DraftRunners:
     # specs/sglang/modes/frozen_kv_draft.yaml:1
     def _select_frozen_kv_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode frozen_kv_draft."""
         config = self.config
         try:
@@ -4027,7 +3961,13 @@ class DraftRunners:
     # specs/sglang/modes/idle.yaml:1
     def _select_idle(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
@@ -4313,7 +4253,13 @@ class DraftRunners:
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:

@@ -19,6 +19,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
     eager_target,
@@ -57,6 +58,7 @@ _KINDS: Final = (
         "request_pool_size",
         "full_prefill_max_req",
         "draft_input_size",
+        "mamba_conv_length",
         "draft_hidden_size",
         "draft_vocab_size",
         "max_source_positions",
@@ -95,7 +97,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:157
+    # specs/sglang/engine.yaml:161
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -103,43 +105,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:27
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:27
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:29
+        # specs/sglang/engine.yaml:30
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:31
+        # specs/sglang/engine.yaml:32
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:34
+        # specs/sglang/engine.yaml:35
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:37
+        # specs/sglang/engine.yaml:38
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:39
+        # specs/sglang/engine.yaml:40
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:41
+        # specs/sglang/engine.yaml:42
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:43
+        # specs/sglang/engine.yaml:44
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:45
+        # specs/sglang/engine.yaml:46
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:48
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:49
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:50
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:51
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:52
+        # specs/sglang/engine.yaml:53
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:54
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:55
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:56
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:57
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:59
+        # specs/sglang/engine.yaml:60
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -153,71 +155,73 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:63
+        # specs/sglang/engine.yaml:64
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:65
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:66
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:67
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:68
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:69
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:70
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:71
+        # specs/sglang/engine.yaml:72
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:73
+        # specs/sglang/engine.yaml:74
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:76
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:79
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:82
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:85
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:88
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:89
+        # specs/sglang/engine.yaml:90
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:94
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:96
+        # specs/sglang/engine.yaml:97
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:98
+        # specs/sglang/engine.yaml:99
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:104
+        # specs/sglang/engine.yaml:105
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:106
+        # specs/sglang/engine.yaml:107
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:109
+        # specs/sglang/engine.yaml:110
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:116
+        # specs/sglang/engine.yaml:117
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:121
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:122
-        "disable_radix_cache": st.booleans(),
+        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:123
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:124
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:127
+        # specs/sglang/engine.yaml:128
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:131
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:130
+        # specs/sglang/engine.yaml:134
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:133
+        # specs/sglang/engine.yaml:137
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:140
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:142
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:141
+        # specs/sglang/engine.yaml:145
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:143
+        # specs/sglang/engine.yaml:147
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:146
+        # specs/sglang/engine.yaml:150
         "ngram_embedding": st.booleans(),
     }
 
@@ -724,6 +728,156 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         ),
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_extend_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_extend_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode,
+            "draft_extend_graph",
+            served,
+            place="specs/sglang/runners/draft_extend_graph.yaml:1",
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
+        Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft_extend.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_extend_graph_draft.live_capture_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_extend_graph_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
         ),
     )
 
