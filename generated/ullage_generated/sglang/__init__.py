@@ -31,8 +31,10 @@ from .batch import (
     DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
+    FrozenKvGraphDraftBatch,
     LiveBatch,
     Mode,
+    MultiLayerGraphDraftBatch,
     Offer,
     PrefillGraphDraftBatch,
     PrefillGraphTargetBatch,
@@ -44,6 +46,8 @@ from .capacities import (
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
@@ -62,11 +66,17 @@ from .engine import (
     DraftGraphDraftFacts,
     EagerDraftEngine,
     EagerTargetEngine,
+    FrozenKvGraphDraftEngine,
+    FrozenKvGraphDraftFacts,
+    MultiLayerGraphDraftEngine,
+    MultiLayerGraphDraftFacts,
     PrefillGraphDraftEngine,
     PrefillGraphDraftFacts,
     PrefillGraphTargetEngine,
     PrefillGraphTargetFacts,
 )
+from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
+from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
@@ -75,6 +85,8 @@ from .registry import (
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
+    FrozenKvGraphDraftRegistry,
+    MultiLayerGraphDraftRegistry,
     PrefillGraphDraftRegistry,
     PrefillGraphTargetRegistry,
 )
@@ -113,9 +125,21 @@ __all__ = [
     "EagerTargetEngine",
     "EagerTargetRegistry",
     "EagerTargetRunner",
+    "FrozenKvGraphDraftBatch",
+    "FrozenKvGraphDraftCapacities",
+    "FrozenKvGraphDraftEngine",
+    "FrozenKvGraphDraftFacts",
+    "FrozenKvGraphDraftRegistry",
+    "FrozenKvGraphDraftRunner",
     "LiveBatch",
     "Mode",
     "MoeA2aBackend",
+    "MultiLayerGraphDraftBatch",
+    "MultiLayerGraphDraftCapacities",
+    "MultiLayerGraphDraftEngine",
+    "MultiLayerGraphDraftFacts",
+    "MultiLayerGraphDraftRegistry",
+    "MultiLayerGraphDraftRunner",
     "Offer",
     "PrefillGraphBackend",
     "PrefillGraphDraftBatch",

@@ -13,7 +13,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -530,6 +530,165 @@ class EagerDraftCapacities:
             requests=requests,
             tokens=tokens,
             extend_seq_lens_0=extend_seq_lens_0,
+        )
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftCapacities:
+    """Elements along each axis that the runner frozen_kv_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:111
+    frozen_hidden_states_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:115
+    frozen_bonus_tokens_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:118
+    frozen_topk_p_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:122
+    frozen_topk_index_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> FrozenKvGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_frozen_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner frozen_kv_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_frozen_graph",
+                        "specs/sglang/runners/frozen_kv_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_branches))
+        tokens = max(present(config.captured_branches))
+        frozen_hidden_states_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_bonus_tokens_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_p_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_index_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            frozen_hidden_states_0=frozen_hidden_states_0,
+            frozen_bonus_tokens_0=frozen_bonus_tokens_0,
+            frozen_topk_p_0=frozen_topk_p_0,
+            frozen_topk_index_0=frozen_topk_index_0,
+        )
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftCapacities:
+    """Elements along each axis that the runner multi_layer_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:135
+    layer_logits_0: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width if require_gathered_buffer else
+    max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> MultiLayerGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_multi_layer_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner multi_layer_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_multi_layer_graph",
+                        "specs/sglang/runners/multi_layer_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        layer_logits_0 = (
+            max(present(config.captured_drafts)) * present(config.draft_extend_width)
+            if config.require_gathered_buffer
+            else max(present(config.captured_drafts))
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            layer_logits_0=layer_logits_0,
         )
 
 

@@ -41,7 +41,7 @@ from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
 from .registry import DecodeGraphTargetRegistry, DecodeGraphTargetViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -1091,7 +1091,7 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:152
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1602,7 +1602,7 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:152
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,

@@ -41,7 +41,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
 from .registry import DraftExtendGraphDraftRegistry, DraftExtendGraphDraftViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -63,12 +63,11 @@ def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:24,
-    # specs/sglang/transforms.yaml:38
-    if config.enable_decode_graph and config.has_draft_worker:
-        requests, tokens = (
-            next_in(requests, present(config.captured_drafts)),
-            next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
-        )
+    # specs/sglang/transforms.yaml:37
+    requests, tokens = (
+        next_in(requests, present(config.captured_drafts)),
+        next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
+    )
     return Rows(requests, tokens)
 
 
@@ -97,12 +96,11 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:24,
-    # specs/sglang/transforms.yaml:38
-    if config.enable_decode_graph and config.has_draft_worker:
-        requests, tokens = (
-            next_in(requests, present(config.captured_drafts)),
-            next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
-        )
+    # specs/sglang/transforms.yaml:37
+    requests, tokens = (
+        next_in(requests, present(config.captured_drafts)),
+        next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
+    )
     return Rows(requests, tokens)
 
 
@@ -522,7 +520,6 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:19",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:22
         if live.seq_lens_cpu is not None:
@@ -534,7 +531,6 @@ class DraftExtendGraphDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
-                known=known,
             )
         # specs/sglang/slots.yaml:89
         if registry.target_hidden_states is not None and live.hidden_states is not None:
@@ -729,7 +725,9 @@ class DraftExtendGraphDraftRunner:
                 views.num_accept_tokens,
                 num_accept_tokens,
                 rows.requests,
-                present(config.draft_extend_width),
+                -1
+                if present(config.enable_multi_layer_eagle)
+                else present(config.draft_extend_width),
             )
         # specs/sglang/slots.yaml:101
         if views.select_index is not None:
