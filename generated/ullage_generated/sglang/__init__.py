@@ -35,6 +35,7 @@ from .batch import (
     LiveBatch,
     Mode,
     MultiLayerGraphDraftBatch,
+    NgramWorkerTargetBatch,
     Offer,
     PrefillGraphDraftBatch,
     PrefillGraphTargetBatch,
@@ -48,6 +49,7 @@ from .capacities import (
     EagerTargetCapacities,
     FrozenKvGraphDraftCapacities,
     MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
@@ -70,6 +72,7 @@ from .engine import (
     FrozenKvGraphDraftFacts,
     MultiLayerGraphDraftEngine,
     MultiLayerGraphDraftFacts,
+    NgramWorkerTargetEngine,
     PrefillGraphDraftEngine,
     PrefillGraphDraftFacts,
     PrefillGraphTargetEngine,
@@ -77,6 +80,7 @@ from .engine import (
 )
 from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
 from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
+from .ngram_worker_target import NgramWorkerTargetRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
@@ -87,6 +91,7 @@ from .registry import (
     EagerTargetRegistry,
     FrozenKvGraphDraftRegistry,
     MultiLayerGraphDraftRegistry,
+    NgramWorkerTargetRegistry,
     PrefillGraphDraftRegistry,
     PrefillGraphTargetRegistry,
 )
@@ -140,6 +145,11 @@ __all__ = [
     "MultiLayerGraphDraftFacts",
     "MultiLayerGraphDraftRegistry",
     "MultiLayerGraphDraftRunner",
+    "NgramWorkerTargetBatch",
+    "NgramWorkerTargetCapacities",
+    "NgramWorkerTargetEngine",
+    "NgramWorkerTargetRegistry",
+    "NgramWorkerTargetRunner",
     "Offer",
     "PrefillGraphBackend",
     "PrefillGraphDraftBatch",

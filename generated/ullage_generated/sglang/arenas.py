@@ -23,6 +23,7 @@ from .capacities import (
     EagerTargetCapacities,
     FrozenKvGraphDraftCapacities,
     MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
@@ -35,6 +36,7 @@ from .registry import (
     EagerTargetRegistry,
     FrozenKvGraphDraftRegistry,
     MultiLayerGraphDraftRegistry,
+    NgramWorkerTargetRegistry,
     PrefillGraphDraftRegistry,
     PrefillGraphTargetRegistry,
 )
@@ -67,6 +69,14 @@ class ArenaPlan:
     # specs/sglang/runners/multi_layer_graph.yaml:1
     multi_layer_graph_draft: int
     """Where the buffers of the runner multi_layer_graph of worker draft begin."""
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target: int
+    """Where the buffers of the runner ngram_worker of worker target begin."""
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target_kept: int
+    """Where the buffers of the runner ngram_worker of worker target that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/prefill_graph.yaml:1
     prefill_graph_target: int
     """Where the buffers of the runner prefill_graph of worker target begin."""
@@ -87,6 +97,8 @@ class ArenaPlan:
         bytes_of_eager_draft: int,
         bytes_of_frozen_kv_graph_draft: int,
         bytes_of_multi_layer_graph_draft: int,
+        bytes_of_ngram_worker_target: int,
+        bytes_of_ngram_worker_target_kept: int,
         bytes_of_prefill_graph_target: int,
         bytes_of_prefill_graph_draft: int,
     ) -> ArenaPlan:
@@ -101,8 +113,22 @@ class ArenaPlan:
         start_of_eager_draft = 0
         start_of_frozen_kv_graph_draft = 0
         start_of_multi_layer_graph_draft = 0
+        start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
+        # specs/sglang/slots.yaml:150: what is kept shares storage with nothing
+        start_of_ngram_worker_target_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+        )
         return cls(
             decode_graph_target=start_of_decode_graph_target,
             draft_extend_graph_draft=start_of_draft_extend_graph_draft,
@@ -111,6 +137,8 @@ class ArenaPlan:
             eager_draft=start_of_eager_draft,
             frozen_kv_graph_draft=start_of_frozen_kv_graph_draft,
             multi_layer_graph_draft=start_of_multi_layer_graph_draft,
+            ngram_worker_target=start_of_ngram_worker_target,
+            ngram_worker_target_kept=start_of_ngram_worker_target_kept,
             prefill_graph_target=start_of_prefill_graph_target,
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
@@ -121,6 +149,8 @@ class ArenaPlan:
                 start_of_eager_draft + bytes_of_eager_draft,
                 start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
                 start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+                start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+                start_of_ngram_worker_target_kept + bytes_of_ngram_worker_target_kept,
                 start_of_prefill_graph_target + bytes_of_prefill_graph_target,
                 start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             ),
@@ -151,6 +181,8 @@ class Arenas:
     frozen_kv_graph_draft: Regions | None
     # specs/sglang/runners/multi_layer_graph.yaml:1
     multi_layer_graph_draft: Regions | None
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target: Regions | None
     # specs/sglang/runners/prefill_graph.yaml:1
     prefill_graph_target: Regions | None
     # specs/sglang/runners/prefill_graph.yaml:1
@@ -211,6 +243,13 @@ class Arenas:
             if config.has_draft_worker and config.has_multi_layer_graph
             else None
         )
+        ngram_worker_target = (
+            NgramWorkerTargetRegistry.layout(
+                config, NgramWorkerTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None
+        )
         prefill_graph_target = (
             PrefillGraphTargetRegistry.layout(
                 config, PrefillGraphTargetCapacities.of(config), device=device, debug=debug
@@ -245,6 +284,12 @@ class Arenas:
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.compute.size_bytes
             if multi_layer_graph_draft is not None
             else 0,
+            bytes_of_ngram_worker_target=ngram_worker_target.compute.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_ngram_worker_target_kept=ngram_worker_target.kept_compute.size_bytes
+            if ngram_worker_target is not None
+            else 0,
             bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
             if prefill_graph_target is not None
             else 0,
@@ -269,6 +314,12 @@ class Arenas:
             else 0,
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.host.size_bytes
             if multi_layer_graph_draft is not None
+            else 0,
+            bytes_of_ngram_worker_target=ngram_worker_target.host.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_ngram_worker_target_kept=ngram_worker_target.kept_host.size_bytes
+            if ngram_worker_target is not None
             else 0,
             bytes_of_prefill_graph_target=prefill_graph_target.host.size_bytes
             if prefill_graph_target is not None
@@ -341,6 +392,16 @@ class Arenas:
                 starts=(compute.multi_layer_graph_draft, host.multi_layer_graph_draft),
             )
             if multi_layer_graph_draft is not None
+            else None,
+            ngram_worker_target=Regions.place(
+                "ngram_worker of worker target",
+                ngram_worker_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.ngram_worker_target, host.ngram_worker_target),
+                kept=(compute.ngram_worker_target_kept, host.ngram_worker_target_kept),
+            )
+            if ngram_worker_target is not None
             else None,
             prefill_graph_target=Regions.place(
                 "prefill_graph of worker target",

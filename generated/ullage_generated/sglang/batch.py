@@ -74,6 +74,9 @@ class Mode(Enum):
     # specs/sglang/modes/mixed.yaml:1
     MIXED = "mixed"
     """Running decodes take part in a prefill chunk, one token each."""
+    # specs/sglang/modes/ngram_draft.yaml:1
+    NGRAM_DRAFT = "ngram_draft"
+    """A tree of drafts for each request, looked up among the n-grams of earlier tokens."""
     # specs/sglang/modes/split_prefill.yaml:1
     SPLIT_PREFILL = "split_prefill"
     """Prompts run layer by layer beside a decode stream."""
@@ -109,6 +112,7 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.IDLE: "idle",
     Mode.IDLE_BESIDE_EXTEND: "idle",
     Mode.MIXED: "extend",
+    Mode.NGRAM_DRAFT: "draft",
     Mode.SPLIT_PREFILL: "extend",
     Mode.TARGET_VERIFY: "target_verify",
 }
@@ -129,6 +133,7 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
     Mode.MIXED: ("extending", "prefilling"),
+    Mode.NGRAM_DRAFT: ("proposing",),
     Mode.SPLIT_PREFILL: ("extending",),
     Mode.TARGET_VERIFY: ("extending",),
 }
@@ -159,24 +164,25 @@ class LiveBatch:
     Without live rows none of them is needed.
 
     batch_size: Requests; needed in every mode but capture_prefill, mixed.
-    input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen.
+    input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
+        ngram_draft.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     running_requests: Running; needed in mixed.
     prefill_requests: Prefills; needed in mixed.
     prefill_tokens: Prefill_tokens; needed in mixed.
-    positions: [tokens], int64 or int32: rotary positions; needed in every mode.
+    positions: [tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
-        padding; optional in every mode but capture_draft, capture_frozen.
+        padding; optional in every mode but capture_draft, capture_frozen, ngram_draft.
     mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
-        tokens], int64: three-axis rotary positions; optional.
+        tokens], int64: three-axis rotary positions; optional in every mode but ngram_draft.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
         padding; [requests], int64 or int32: rows of the request table; needed in every mode but
-        capture_prefill; optional in capture_prefill.
+        capture_prefill, ngram_draft; optional in capture_prefill.
     seq_lens: [requests], int64 or int32: tokens of each sequence; [requests], int32 or int64:
-        tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill;
-        optional in capture_multi_layer, capture_prefill.
+        tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill,
+        ngram_draft; optional in capture_multi_layer, capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
-        the host; optional.
+        the host; optional in every mode but ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
         int32: new tokens of each request; needed in decode_beside_extend, dllm_extend,
         draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_draft_extend,
@@ -186,20 +192,21 @@ class LiveBatch:
         draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but capture, capture_draft,
-        capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft.
+        capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
         every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill.
+        capture_prefill, ngram_draft.
     mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
-        every mode but capture_draft, capture_frozen.
+        every mode but capture_draft, capture_frozen, ngram_draft.
     mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
-        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer.
+        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        ngram_draft.
     ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
         in every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill.
+        capture_prefill, ngram_draft.
     ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
         mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill.
+        capture_prefill, ngram_draft.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
@@ -218,7 +225,7 @@ class LiveBatch:
         target; [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden
         states that the first step begins from; [tokens, draft_input_size], bfloat16 or float32:
         hidden states of the target for the draft model; optional in every mode but capture, decode,
-        decode_beside_extend, dllm_extend, mixed, split_prefill, target_verify.
+        decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
     temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
         capture_multi_layer, draft_extend, eagle_draft.
     top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
@@ -231,6 +238,10 @@ class LiveBatch:
         capture_draft_extend, capture_multi_layer, draft_extend.
     bonus_tokens: [requests // speculative_eagle_topk], int64 or int32: the token that each draft
         follows; optional in capture_frozen, frozen_kv_draft.
+    draft_tokens: [tokens], int64 or int32: tokens of the tree that was looked up; optional in
+        ngram_draft.
+    tree_mask: [tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+        follows; optional in ngram_draft.
     orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
         in capture_prefill, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
@@ -243,8 +254,10 @@ class LiveBatch:
     """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
-    """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen."""
-    # specs/sglang/slots.yaml:193
+    """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
+    ngram_draft.
+    """
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -258,43 +271,43 @@ class LiveBatch:
     """Prefill_tokens; needed in mixed."""
     # specs/sglang/slots.yaml:6
     positions: Tensor | None = None
-    """[tokens], int64 or int32: rotary positions; needed in every mode."""
+    """[tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
-    optional in every mode but capture_draft, capture_frozen.
+    optional in every mode but capture_draft, capture_frozen, ngram_draft.
     """
     # specs/sglang/slots.yaml:13
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:190
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
-    int64: three-axis rotary positions; optional.
+    int64: three-axis rotary positions; optional in every mode but ngram_draft.
     """
     # specs/sglang/slots.yaml:16
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:180
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
-    capture_prefill; optional in capture_prefill.
+    capture_prefill, ngram_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:19
-    # specs/sglang/slots.yaml:126
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:168
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
-    each sequence; needed in every mode but capture_multi_layer, capture_prefill; optional in
-    capture_multi_layer, capture_prefill.
+    each sequence; needed in every mode but capture_multi_layer, capture_prefill, ngram_draft;
+    optional in capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:22
-    # specs/sglang/slots.yaml:129
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:187
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
-    optional.
+    optional in every mode but ngram_draft.
     """
     # specs/sglang/slots.yaml:25
-    # specs/sglang/slots.yaml:92
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:171
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
     tokens of each request; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
@@ -302,129 +315,138 @@ class LiveBatch:
     capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:28
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
     already in the pool; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
     mixed, split_prefill, target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:31
-    # specs/sglang/slots.yaml:132
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:177
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
     token of each request; optional in every mode but capture, capture_draft,
-    capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft.
+    capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
     """
     # specs/sglang/slots.yaml:34
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
     mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-    capture_prefill.
+    capture_prefill, ngram_draft.
     """
     # specs/sglang/slots.yaml:37
-    # specs/sglang/slots.yaml:104
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:194
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
-    capture_draft, capture_frozen.
+    capture_draft, capture_frozen, ngram_draft.
     """
     # specs/sglang/slots.yaml:40
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:198
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
-    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer.
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, ngram_draft.
     """
     # specs/sglang/slots.yaml:43
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
     but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-    capture_prefill.
+    capture_prefill, ngram_draft.
     """
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
-    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill.
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill,
+    ngram_draft.
     """
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; optional in capture.
     """
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
     optional in capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
     capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:67
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
     all draft steps; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:71
+    # specs/sglang/slots.yaml:74
     topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
     in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:77
-    # specs/sglang/slots.yaml:89
-    # specs/sglang/slots.yaml:111
-    # specs/sglang/slots.yaml:184
+    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:205
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
     [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden states
     that the first step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden
     states of the target for the draft model; optional in every mode but capture, decode,
-    decode_beside_extend, dllm_extend, mixed, split_prefill, target_verify.
+    decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:80
-    # specs/sglang/slots.yaml:139
+    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:142
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:86
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     num_correct_drafts: Tensor | None = None
     """[requests], int32 or int64: drafts that the target agreed with; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_accept_tokens: Tensor | None = None
     """[requests], int32 or int64: these and one token more, -1 in a row without a request;
     optional in capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     select_index: Tensor | None = None
     """[requests], int64 or int32: the row of each request that has logits; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:118
     bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
     optional in capture_frozen, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:150
+    draft_tokens: Tensor | None = None
+    """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
+    # specs/sglang/slots.yaml:153
+    tree_mask: Tensor | None = None
+    """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+    follows; optional in ngram_draft.
+    """
+    # specs/sglang/slots.yaml:183
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:201
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
@@ -512,17 +534,22 @@ class DecodeGraphTargetBatch:
     while a graph is captured; loaded in capture.
     """
     # specs/sglang/slots.yaml:58
+    graph_logits: Tensor | None
+    """[tokens, vocab_size], float32: logits of every row of a graph; only where
+    enable_decode_graph.
+    """
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -578,38 +605,38 @@ class DraftExtendGraphDraftBatch:
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:111
     draft_logits: Tensor | None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -662,41 +689,41 @@ class DraftGraphDraftBatch:
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:67
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:68
+    # specs/sglang/slots.yaml:71
     draft_seq_lens_of_one: Tensor | None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:71
+    # specs/sglang/slots.yaml:74
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:80
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:83
     draft_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:86
     draft_top_ks: Tensor | None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:89
     draft_probs: Tensor | None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -776,10 +803,10 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -859,10 +886,10 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -912,27 +939,27 @@ class FrozenKvGraphDraftBatch:
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:118
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:125
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -982,59 +1009,114 @@ class MultiLayerGraphDraftBatch:
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:129
     layer_seq_lens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:132
     layer_seq_lens_cpu: Tensor | None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:135
     layer_extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:138
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
-    # specs/sglang/slots.yaml:139
+    # specs/sglang/slots.yaml:142
     layer_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:143
+    # specs/sglang/slots.yaml:146
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NgramWorkerTargetBatch:
+    """A batch as the runner ngram_worker of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:150
+    ngram_draft_tokens: Tensor | None
+    """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
+    == ngram.
+    """
+    # specs/sglang/slots.yaml:153
+    tree_mask: Tensor | None
+    """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+    follows; only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:156
+    ngram_positions: Tensor | None
+    """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
+    # specs/sglang/slots.yaml:159
+    retrieve_indexes: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
+    only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:162
+    retrieve_next_token: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
+    none; only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:165
+    retrieve_next_sibling: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
+    only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1070,61 +1152,61 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:177
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:180
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:183
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:187
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:190
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:194
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:198
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1160,66 +1242,66 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:177
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:180
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:183
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:187
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:190
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:194
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:198
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:184
+    # specs/sglang/slots.yaml:205
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:214
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

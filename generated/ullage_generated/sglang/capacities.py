@@ -147,7 +147,7 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:67
     draft_cache_loc_0: int
     """Bound by capture_draft; proved: sound and tight.
 
@@ -554,7 +554,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     frozen_hidden_states_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -562,7 +562,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:118
     frozen_bonus_tokens_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -570,7 +570,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_topk_p_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -578,7 +578,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:125
     frozen_topk_index_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -650,7 +650,7 @@ class MultiLayerGraphDraftCapacities:
 
     Attained in capture_multi_layer by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:138
     layer_logits_0: int
     """Bound by capture_multi_layer; proved: sound and tight.
 
@@ -689,6 +689,68 @@ class MultiLayerGraphDraftCapacities:
             requests=requests,
             tokens=tokens,
             layer_logits_0=layer_logits_0,
+        )
+
+
+# specs/sglang/runners/ngram_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetCapacities:
+    """Elements along each axis that the runner ngram_worker of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests * speculative_num_draft_tokens.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+    # specs/sglang/slots.yaml:153
+    tree_mask_0: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests * speculative_num_draft_tokens * speculative_num_draft_tokens.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> NgramWorkerTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if config.speculative_algorithm != SpeculativeAlgorithm.NGRAM:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner ngram_worker of worker target",
+                        None,
+                        "it exists only where speculative_algorithm == ngram",
+                        "specs/sglang/runners/ngram_worker.yaml:1",
+                    ),
+                )
+            )
+        requests = config.max_running_requests
+        tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
+        tree_mask_0 = (
+            config.max_running_requests
+            * present(config.speculative_num_draft_tokens)
+            * present(config.speculative_num_draft_tokens)
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            tree_mask_0=tree_mask_0,
         )
 
 

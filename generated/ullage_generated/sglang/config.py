@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:58
+# specs/sglang/engine.yaml:59
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:61
+# specs/sglang/engine.yaml:62
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:77
+# specs/sglang/engine.yaml:78
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:108
+# specs/sglang/engine.yaml:109
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -141,184 +141,184 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:25
+    # specs/sglang/engine.yaml:26
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:28
+    # specs/sglang/engine.yaml:29
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:28
+    # specs/sglang/engine.yaml:29
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:31
+    # specs/sglang/engine.yaml:32
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:33
+    # specs/sglang/engine.yaml:34
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:36
+    # specs/sglang/engine.yaml:37
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:39
+    # specs/sglang/engine.yaml:40
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:41
+    # specs/sglang/engine.yaml:42
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:43
+    # specs/sglang/engine.yaml:44
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:45
+    # specs/sglang/engine.yaml:46
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:47
+    # specs/sglang/engine.yaml:48
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:50
+    # specs/sglang/engine.yaml:51
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:52
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:53
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:54
+    # specs/sglang/engine.yaml:55
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:57
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:57
+    # specs/sglang/engine.yaml:58
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:58
+    # specs/sglang/engine.yaml:59
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:61
+    # specs/sglang/engine.yaml:62
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:66
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:68
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:69
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:70
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:71
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:72
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:73
+    # specs/sglang/engine.yaml:74
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:76
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:77
+    # specs/sglang/engine.yaml:78
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:80
+    # specs/sglang/engine.yaml:81
     speculative_num_steps: int | None = None
     """Draft steps before a verify; in tokens/requests; [0, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:83
+    # specs/sglang/engine.yaml:84
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:86
+    # specs/sglang/engine.yaml:87
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request; in tokens/requests; [1, 512]; None unless
     speculative.
     """
-    # specs/sglang/engine.yaml:89
+    # specs/sglang/engine.yaml:90
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:91
+    # specs/sglang/engine.yaml:92
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:96
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:98
+    # specs/sglang/engine.yaml:99
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:100
+    # specs/sglang/engine.yaml:101
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:107
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:109
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:112
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
     tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:119
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:123
+    # specs/sglang/engine.yaml:124
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:125
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:125
+    # specs/sglang/engine.yaml:126
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:129
+    # specs/sglang/engine.yaml:130
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:132
+    # specs/sglang/engine.yaml:133
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:135
+    # specs/sglang/engine.yaml:136
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:138
+    # specs/sglang/engine.yaml:139
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:141
+    # specs/sglang/engine.yaml:142
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:143
+    # specs/sglang/engine.yaml:144
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:146
+    # specs/sglang/engine.yaml:147
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:149
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:151
+    # specs/sglang/engine.yaml:152
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -383,32 +383,32 @@ class Config:
 
         Raises ConfigurationError with everything that is wrong.
         """
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:80
+        # specs/sglang/engine.yaml:81
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 3
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:84
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:87
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             speculative_num_draft_tokens = 4
-        # specs/sglang/engine.yaml:89
+        # specs/sglang/engine.yaml:90
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:96
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:100
+        # specs/sglang/engine.yaml:101
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -448,10 +448,10 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:109
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:111
+        # specs/sglang/engine.yaml:112
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 4,
@@ -513,45 +513,45 @@ class Config:
                 7680,
                 8192,
             )
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:119
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:125
+        # specs/sglang/engine.yaml:126
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:129
+        # specs/sglang/engine.yaml:130
         if mamba_conv_length is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:132
+        # specs/sglang/engine.yaml:133
         if draft_hidden_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:136
         if draft_vocab_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:139
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:143
+        # specs/sglang/engine.yaml:144
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:149
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -629,20 +629,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:25",
+            "specs/sglang/engine.yaml:26",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:28",
+            "specs/sglang/engine.yaml:29",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:77",
+            "specs/sglang/engine.yaml:78",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -651,47 +651,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:28",
+                    "specs/sglang/engine.yaml:29",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:28",
+                    "specs/sglang/engine.yaml:29",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:31"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:32"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:33",
+            "specs/sglang/engine.yaml:34",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:36"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:37"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:39"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:40"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:41"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:42"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:43")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:45")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:47")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:50")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:51")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:54")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:56")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:44")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:46")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:48")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:51")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:53")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:55")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:57")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:57"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:58"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:58"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:59"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -707,26 +707,26 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:61",
+            "specs/sglang/engine.yaml:62",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:65"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:66"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:67")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:68")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:68"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:69"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:69"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:70"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:70"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:71")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:73"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:71"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:75")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:72")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:74"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:76")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.integer(
@@ -734,14 +734,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:80",
+                    "specs/sglang/engine.yaml:81",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:80",
+                    "specs/sglang/engine.yaml:81",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -750,14 +750,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:83",
+                    "specs/sglang/engine.yaml:84",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:83",
+                    "specs/sglang/engine.yaml:84",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -766,37 +766,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:87",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:87",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:89",
+                    "specs/sglang/engine.yaml:90",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:89",
+                    "specs/sglang/engine.yaml:90",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:91"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:92"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:95"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:96"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:98"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:99"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -805,17 +805,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:100",
+                    "specs/sglang/engine.yaml:101",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:100",
+                    "specs/sglang/engine.yaml:101",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:106"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:107"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -823,14 +823,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:109",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:109",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -839,14 +839,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:111",
+                    "specs/sglang/engine.yaml:112",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:111",
+                    "specs/sglang/engine.yaml:112",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -858,18 +858,18 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:119",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:119",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:123")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:124")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:124"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:125"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -878,14 +878,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:125",
+                    "specs/sglang/engine.yaml:126",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:125",
+                    "specs/sglang/engine.yaml:126",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -894,14 +894,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:129",
+                    "specs/sglang/engine.yaml:130",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:129",
+                    "specs/sglang/engine.yaml:130",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -910,14 +910,14 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:133",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:133",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -926,31 +926,31 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:136",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:136",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:139",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:139",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:141"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:142"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -959,17 +959,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:143",
+                    "specs/sglang/engine.yaml:144",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:143",
+                    "specs/sglang/engine.yaml:144",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:146"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:147"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -978,16 +978,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:149",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:149",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:151")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:152")
         if problems.passed(
             "tp_size",
             "dp_size",
@@ -1036,7 +1036,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:220",
+                    "specs/sglang/engine.yaml:221",
                 )
             )
         if problems.passed(
@@ -1091,7 +1091,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:234",
+                    "specs/sglang/engine.yaml:235",
                 )
             )
         if problems.passed(
@@ -1136,7 +1136,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:246",
+                    "specs/sglang/engine.yaml:247",
                 )
             )
         if problems.passed(
@@ -1186,7 +1186,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:276",
+                    "specs/sglang/engine.yaml:277",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1199,7 +1199,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:155",
+                "specs/sglang/engine.yaml:156",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1210,7 +1210,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:157",
+                "specs/sglang/engine.yaml:158",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1221,7 +1221,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:159",
+                "specs/sglang/engine.yaml:160",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1244,7 +1244,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:162",
+                "specs/sglang/engine.yaml:163",
             )
         if problems.passed(
             "tp_size",
@@ -1276,7 +1276,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:165",
+                "specs/sglang/engine.yaml:166",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1287,7 +1287,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:167",
+                "specs/sglang/engine.yaml:168",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1299,7 +1299,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:169",
+                "specs/sglang/engine.yaml:170",
             )
         if problems.passed(
             "request_pool_size",
@@ -1322,7 +1322,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:171",
+                "specs/sglang/engine.yaml:172",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1333,7 +1333,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:174",
+                "specs/sglang/engine.yaml:175",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1341,7 +1341,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:176",
+                "specs/sglang/engine.yaml:177",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1352,7 +1352,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:178",
+                "specs/sglang/engine.yaml:179",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1365,47 +1365,47 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:180",
+                "specs/sglang/engine.yaml:181",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:184
+    # specs/sglang/engine.yaml:185
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:185
+    # specs/sglang/engine.yaml:186
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:186
+    # specs/sglang/engine.yaml:187
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:188
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:188
+    # specs/sglang/engine.yaml:189
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:190
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:190
+    # specs/sglang/engine.yaml:191
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1414,19 +1414,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:191
+    # specs/sglang/engine.yaml:192
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:192
+    # specs/sglang/engine.yaml:193
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:193
+    # specs/sglang/engine.yaml:194
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1436,13 +1436,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:196
+    # specs/sglang/engine.yaml:197
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:198
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1460,7 +1460,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:202
+    # specs/sglang/engine.yaml:203
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1472,7 +1472,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:202
+    # specs/sglang/engine.yaml:203
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1486,7 +1486,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:205
+    # specs/sglang/engine.yaml:206
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1498,7 +1498,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:284
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1524,7 +1524,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:290
+    # specs/sglang/engine.yaml:291
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1536,13 +1536,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:294
+    # specs/sglang/engine.yaml:295
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:209
+    # specs/sglang/engine.yaml:210
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1552,7 +1552,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:211
+    # specs/sglang/engine.yaml:212
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1562,19 +1562,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:214
+    # specs/sglang/engine.yaml:215
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:217
+    # specs/sglang/engine.yaml:218
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:221
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1588,19 +1588,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:227
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:230
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:231
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1609,7 +1609,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:233
+    # specs/sglang/engine.yaml:234
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1618,7 +1618,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:235
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1636,7 +1636,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:242
+    # specs/sglang/engine.yaml:243
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -1646,7 +1646,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:247
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -1660,7 +1660,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:253
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -1672,7 +1672,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:255
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -1682,13 +1682,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:256
+    # specs/sglang/engine.yaml:257
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:258
+    # specs/sglang/engine.yaml:259
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -1705,7 +1705,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:268
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -1713,7 +1713,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:271
+    # specs/sglang/engine.yaml:272
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -1722,7 +1722,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:273
+    # specs/sglang/engine.yaml:274
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -1732,7 +1732,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:276
+    # specs/sglang/engine.yaml:277
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -1746,7 +1746,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:282
+    # specs/sglang/engine.yaml:283
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -1754,7 +1754,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:296
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1762,68 +1762,68 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:25"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:28",
+        "specs/sglang/engine.yaml:29",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:28",
+        "specs/sglang/engine.yaml:29",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:31"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:33"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:36"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:39"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:41"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:43"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:45"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:47"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:50"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:52"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:54"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:56"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:57"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:58"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:61"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:65"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:67"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:68"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:69"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:70"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:71"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:73"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:75"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:77"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:80"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:83"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:86"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:89"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:91"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:95"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:98"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:100"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:106"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:108"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:111"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:118"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:123"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:124"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:125"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:129"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:132"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:135"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:138"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:141"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:143"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:146"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:148"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:151"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:32"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:34"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:37"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:40"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:42"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:44"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:46"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:51"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:53"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:55"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:57"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:58"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:59"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:62"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:66"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:68"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:69"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:70"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:71"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:72"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:74"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:76"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:78"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:81"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:84"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:87"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:90"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:92"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:96"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:99"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:101"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:107"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:109"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:112"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:119"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:124"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:125"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:126"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:130"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:133"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:136"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:139"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:142"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:144"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:147"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:149"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:152"),
 )

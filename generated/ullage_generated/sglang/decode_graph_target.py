@@ -62,7 +62,7 @@ def pad_capture(rows: Rows) -> Rows:
 def fit_capture(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:26, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured)) * config.target_width,
@@ -94,7 +94,7 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:26, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured)) * config.target_width,
@@ -126,7 +126,7 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:26, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured)) * config.target_width,
@@ -158,7 +158,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:26, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured)) * config.target_width,
@@ -190,7 +190,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_target_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:26, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured)) * config.target_width,
@@ -470,7 +470,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:28
+        # specs/sglang/runners/decode_graph.yaml:29
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -497,7 +497,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:28",
+                place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows)
@@ -556,7 +556,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:28
+        # specs/sglang/runners/decode_graph.yaml:29
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -583,7 +583,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:28",
+                place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows)
@@ -625,7 +625,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:28
+        # specs/sglang/runners/decode_graph.yaml:29
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -652,7 +652,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:28",
+                place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows)
@@ -711,7 +711,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:28
+        # specs/sglang/runners/decode_graph.yaml:29
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -738,7 +738,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:28",
+                place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows)
@@ -937,7 +937,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:55",
                 known=known,
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:61
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -946,10 +946,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:61",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:64
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -958,7 +958,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:64",
                 known=known,
             )
         if self.debug.values:
@@ -1026,6 +1026,7 @@ class DecodeGraphTargetRunner:
                     views.global_num_tokens_for_logprob, padded.tokens
                 ),
                 custom_mask=custom_mask,
+                graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
@@ -1086,12 +1087,13 @@ class DecodeGraphTargetRunner:
                 None,
             )
         # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:61
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:64
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1116,6 +1118,7 @@ class DecodeGraphTargetRunner:
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             custom_mask=views.custom_mask if custom_mask is not None else None,
+            graph_logits=views.graph_logits,
             pipeline_hidden_states=views.pipeline_hidden_states
             if pipeline_hidden_states is not None
             else None,
@@ -1250,6 +1253,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.custom_mask, live.custom_mask)
+        poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
@@ -1461,7 +1465,7 @@ class DecodeGraphTargetRunner:
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:61
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1470,9 +1474,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:61",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:64
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1481,7 +1485,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:64",
             )
         if self.debug.values:
             self._check_values_decode(live, mode)
@@ -1544,6 +1548,7 @@ class DecodeGraphTargetRunner:
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
                 ),
+                graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
@@ -1597,12 +1602,13 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:52
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
         # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:61
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:64
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1626,6 +1632,7 @@ class DecodeGraphTargetRunner:
             ngram_req_lens=views.ngram_req_lens,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
             pipeline_hidden_states=views.pipeline_hidden_states
             if pipeline_hidden_states is not None
             else None,
@@ -1760,6 +1767,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
@@ -1813,19 +1821,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:43
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:44
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:45
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:51
-        output = engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:55
+        # specs/sglang/runners/decode_graph.yaml:46
+        engine.capture(batch)
+        # specs/sglang/runners/decode_graph.yaml:50
+        with engine.timer(batch):
+            # specs/sglang/runners/decode_graph.yaml:51
+            output = engine.replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:54
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:55",
+            place="specs/sglang/runners/decode_graph.yaml:54",
         )
         return output
 
@@ -1833,20 +1845,20 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:43
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:44
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:45
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:47
+        # specs/sglang/runners/decode_graph.yaml:50
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:48
+            # specs/sglang/runners/decode_graph.yaml:51
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:55
+        # specs/sglang/runners/decode_graph.yaml:54
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:55",
+            place="specs/sglang/runners/decode_graph.yaml:54",
         )
         return output

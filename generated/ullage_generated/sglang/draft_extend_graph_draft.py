@@ -532,7 +532,7 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:92
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -541,9 +541,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:92",
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -554,10 +554,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:95",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -568,10 +568,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -582,10 +582,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -596,10 +596,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -608,7 +608,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -700,10 +700,10 @@ class DraftExtendGraphDraftRunner:
         write_scalar(views.global_num_tokens, padded.tokens)
         # specs/sglang/slots.yaml:52
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:92
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -711,7 +711,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -719,7 +719,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -729,13 +729,13 @@ class DraftExtendGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:108
+        # specs/sglang/slots.yaml:111
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -844,7 +844,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:95",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -853,7 +853,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -862,7 +862,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -871,7 +871,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -880,7 +880,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
@@ -935,32 +935,32 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:95",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:101"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:104"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
             )
 
     def _execute_capturing(

@@ -500,7 +500,7 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:22",
                 known=known,
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:67
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -512,10 +512,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:67",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:71
+        # specs/sglang/slots.yaml:74
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -524,9 +524,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:71",
+                place="specs/sglang/slots.yaml:74",
             )
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:77
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -537,10 +537,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:74",
+                place="specs/sglang/slots.yaml:77",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:80
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -549,9 +549,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:77",
+                place="specs/sglang/slots.yaml:80",
             )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:83
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -560,9 +560,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:83",
             )
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -571,7 +571,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:83",
+                place="specs/sglang/slots.yaml:86",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -656,7 +656,7 @@ class DraftGraphDraftRunner:
         write_scalar(views.global_num_tokens, padded.tokens)
         # specs/sglang/slots.yaml:52
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:67
         if views.draft_cache_loc is not None:
             load_rows(
                 views.draft_cache_loc,
@@ -664,25 +664,25 @@ class DraftGraphDraftRunner:
                 rows.tokens * present(config.speculative_num_steps),
                 0,
             )
-        # specs/sglang/slots.yaml:68
+        # specs/sglang/slots.yaml:71
         if views.draft_seq_lens_of_one is not None:
             write_scalar(views.draft_seq_lens_of_one, 1)
-        # specs/sglang/slots.yaml:71
+        # specs/sglang/slots.yaml:74
         if views.draft_topk_p is not None:
             load_rows(views.draft_topk_p, draft_topk_p, rows.requests, 0)
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:77
         if views.draft_topk_index is not None:
             load_rows(views.draft_topk_index, draft_topk_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:80
         if views.draft_hidden_states is not None and draft_hidden_states is not None:
             load_rows(views.draft_hidden_states, draft_hidden_states, rows.requests, 0)
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:83
         if views.draft_temperatures is not None and draft_temperatures is not None:
             load_rows(views.draft_temperatures, draft_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.draft_top_ks is not None and draft_top_ks is not None:
             load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:89
         batch = DraftGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -780,7 +780,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 0,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:67",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -789,11 +789,11 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:74",
+                place="specs/sglang/slots.yaml:77",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
-                mode, "draft_top_ks", live.top_ks, 0, 2147483647, place="specs/sglang/slots.yaml:83"
+                mode, "draft_top_ks", live.top_ks, 0, 2147483647, place="specs/sglang/slots.yaml:86"
             )
 
     def _poison_drafting(self, live: LiveBatch) -> None:
@@ -841,33 +841,33 @@ class DraftGraphDraftRunner:
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:64"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:67"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:71"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:74"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
-                mode, "draft_topk_index", batch.draft_topk_index, place="specs/sglang/slots.yaml:74"
+                mode, "draft_topk_index", batch.draft_topk_index, place="specs/sglang/slots.yaml:77"
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:77",
+                place="specs/sglang/slots.yaml:80",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:83",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:83"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:86"
             )
 
     def _execute_capturing(

@@ -1270,7 +1270,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1765,7 +1765,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,

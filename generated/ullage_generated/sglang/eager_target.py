@@ -1720,7 +1720,7 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -2219,7 +2219,7 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:188
+        # specs/sglang/slots.yaml:209
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,

@@ -18,6 +18,7 @@ from .batch import (
     FrozenKvGraphDraftBatch,
     LiveBatch,
     MultiLayerGraphDraftBatch,
+    NgramWorkerTargetBatch,
     PrefillGraphDraftBatch,
     PrefillGraphTargetBatch,
 )
@@ -34,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:34
+    # specs/sglang/runners/decode_graph.yaml:35
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -47,29 +48,28 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:37
+    # specs/sglang/runners/decode_graph.yaml:38
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:44
+    # specs/sglang/runners/decode_graph.yaml:45
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:51
-    def capture(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
-        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
-        ngram_lookup, gather, mask_reader, pipeline.
+    # specs/sglang/runners/decode_graph.yaml:46
+    def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:48
+    # specs/sglang/runners/decode_graph.yaml:51
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
-        ngram_lookup, gather, pipeline.
+        ngram_lookup, gather, mask_reader, pipeline.
         """
         ...
 
@@ -512,6 +512,16 @@ class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
         ...
 
 
+# specs/sglang/runners/ngram_worker.yaml:1
+class NgramWorkerTargetEngine(Protocol):
+    """What the runner ngram_worker of worker target asks of the engine."""
+
+    # specs/sglang/runners/ngram_worker.yaml:16
+    def link_tree(self, batch: NgramWorkerTargetBatch, /) -> None:
+        """Link tree; reads for tree_builder."""
+        ...
+
+
 # specs/sglang/runners/prefill_graph.yaml:1
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
@@ -551,15 +561,14 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:59
-    def capture(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
-        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
-        pipeline.
+    # specs/sglang/runners/prefill_graph.yaml:53
+    def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
+        """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
+        static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:58
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -607,15 +616,14 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:59
-    def capture(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
-        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
-        pipeline.
+    # specs/sglang/runners/prefill_graph.yaml:53
+    def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
+        """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
+        static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:58
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

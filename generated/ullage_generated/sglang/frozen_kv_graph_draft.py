@@ -513,7 +513,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:22",
                 known=known,
             )
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:114
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -528,9 +528,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:114",
             )
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:118
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -542,7 +542,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:118",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -614,7 +614,7 @@ class FrozenKvGraphDraftRunner:
         write_scalar(views.global_num_tokens, padded.tokens)
         # specs/sglang/slots.yaml:52
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:114
         if views.frozen_hidden_states is not None:
             load_rows(
                 views.frozen_hidden_states,
@@ -622,7 +622,7 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 None,
             )
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:118
         if views.frozen_bonus_tokens is not None:
             load_rows(
                 views.frozen_bonus_tokens,
@@ -630,8 +630,8 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 0,
             )
-        # specs/sglang/slots.yaml:118
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:125
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -713,7 +713,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:118",
             )
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
@@ -757,7 +757,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:118",
             )
 
     def _execute_capturing(

@@ -26,10 +26,11 @@ from .capacities import (
     EagerTargetCapacities,
     FrozenKvGraphDraftCapacities,
     MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
-from .config import Config
+from .config import Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
 
@@ -88,12 +89,15 @@ class DecodeGraphTargetRegistry:
     graph is captured.
     """
     # specs/sglang/slots.yaml:58
+    graph_logits: Tensor | None
+    """[tokens, vocab_size]: logits of every row of a graph."""
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -141,6 +145,10 @@ class DecodeGraphTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.enable_decode_graph:
+            compute_slots.append(
+                SlotShape("graph_logits", (capacities.tokens, config.vocab_size), torch.float32)
+            )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
@@ -210,6 +218,7 @@ class DecodeGraphTargetRegistry:
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             custom_mask=compute.slot("custom_mask"),
+            graph_logits=compute.slot("graph_logits") if config.enable_decode_graph else None,
             pipeline_hidden_states=compute.slot("pipeline_hidden_states")
             if config.pp_size > 1
             else None,
@@ -242,6 +251,7 @@ class DecodeGraphTargetRegistry:
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.custom_mask,
+            self.graph_logits,
             self.pipeline_hidden_states,
             self.pipeline_residual,
             self.num_token_non_padded,
@@ -284,10 +294,12 @@ class DecodeGraphTargetViews:
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor
     # specs/sglang/slots.yaml:58
-    pipeline_hidden_states: Tensor | None
+    graph_logits: Tensor | None
     # specs/sglang/slots.yaml:61
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
 
     @classmethod
@@ -330,6 +342,9 @@ class DecodeGraphTargetViews:
                 registry.custom_mask,
                 (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
             ),
+            graph_logits=None
+            if registry.graph_logits is None
+            else padded_view(registry.graph_logits, rows.tokens, config.vocab_size),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
             else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
@@ -373,25 +388,25 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:111
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
 
@@ -573,19 +588,19 @@ class DraftExtendGraphDraftViews:
     global_num_tokens: Tensor
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:89
-    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:92
-    verify_extend_seq_lens: Tensor | None
+    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:95
-    num_correct_drafts: Tensor | None
+    verify_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:98
-    num_accept_tokens: Tensor | None
+    num_correct_drafts: Tensor | None
     # specs/sglang/slots.yaml:101
-    select_index: Tensor | None
+    num_accept_tokens: Tensor | None
     # specs/sglang/slots.yaml:104
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:111
     draft_logits: Tensor | None
 
     @classmethod
@@ -667,28 +682,28 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:67
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:68
+    # specs/sglang/slots.yaml:71
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:71
+    # specs/sglang/slots.yaml:74
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:80
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:83
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:86
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:89
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
 
@@ -875,21 +890,21 @@ class DraftGraphDraftViews:
     global_num_tokens: Tensor
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:67
     draft_cache_loc: Tensor | None
-    # specs/sglang/slots.yaml:68
-    draft_seq_lens_of_one: Tensor | None
     # specs/sglang/slots.yaml:71
-    draft_topk_p: Tensor | None
+    draft_seq_lens_of_one: Tensor | None
     # specs/sglang/slots.yaml:74
-    draft_topk_index: Tensor | None
+    draft_topk_p: Tensor | None
     # specs/sglang/slots.yaml:77
-    draft_hidden_states: Tensor | None
+    draft_topk_index: Tensor | None
     # specs/sglang/slots.yaml:80
-    draft_temperatures: Tensor | None
+    draft_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:83
-    draft_top_ks: Tensor | None
+    draft_temperatures: Tensor | None
     # specs/sglang/slots.yaml:86
+    draft_top_ks: Tensor | None
+    # specs/sglang/slots.yaml:89
     draft_probs: Tensor | None
 
     @classmethod
@@ -998,7 +1013,7 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1154,7 +1169,7 @@ class EagerTargetViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1241,7 +1256,7 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1397,7 +1412,7 @@ class EagerDraftViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1460,20 +1475,20 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:118
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:125
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
 
@@ -1627,13 +1642,13 @@ class FrozenKvGraphDraftViews:
     global_num_tokens: Tensor
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     frozen_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:115
-    frozen_bonus_tokens: Tensor | None
     # specs/sglang/slots.yaml:118
+    frozen_bonus_tokens: Tensor | None
+    # specs/sglang/slots.yaml:121
     frozen_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:125
     frozen_topk_index: Tensor | None
 
     @classmethod
@@ -1712,42 +1727,42 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:129
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:132
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:135
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:138
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:139
+    # specs/sglang/slots.yaml:142
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:143
+    # specs/sglang/slots.yaml:146
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
@@ -1962,29 +1977,29 @@ class MultiLayerGraphDraftViews:
     global_num_tokens: Tensor
     # specs/sglang/slots.yaml:52
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:89
-    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:92
-    verify_extend_seq_lens: Tensor | None
+    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:95
-    num_correct_drafts: Tensor | None
+    verify_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:98
-    num_accept_tokens: Tensor | None
+    num_correct_drafts: Tensor | None
     # specs/sglang/slots.yaml:101
-    select_index: Tensor | None
+    num_accept_tokens: Tensor | None
     # specs/sglang/slots.yaml:104
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:107
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:126
-    layer_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:129
-    layer_seq_lens_cpu: Tensor | None
+    layer_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:132
-    layer_extend_start_loc: Tensor | None
+    layer_seq_lens_cpu: Tensor | None
     # specs/sglang/slots.yaml:135
+    layer_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:138
     layer_logits: Tensor | None
-    # specs/sglang/slots.yaml:139
+    # specs/sglang/slots.yaml:142
     layer_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:143
+    # specs/sglang/slots.yaml:146
     layer_draft_probs: Tensor | None
 
     @classmethod
@@ -2056,6 +2071,213 @@ class MultiLayerGraphDraftViews:
         )
 
 
+# specs/sglang/runners/ngram_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetRegistry:
+    """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:150
+    ngram_draft_tokens: Tensor | None
+    """[tokens]: tokens of the tree that was looked up."""
+    # specs/sglang/slots.yaml:153
+    tree_mask: Tensor | None
+    """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
+    # specs/sglang/slots.yaml:156
+    ngram_positions: Tensor | None
+    """[tokens]: rotary positions of the tree."""
+    # specs/sglang/slots.yaml:159
+    retrieve_indexes: Tensor | None
+    """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
+    # specs/sglang/slots.yaml:162
+    retrieve_next_token: Tensor | None
+    """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
+    # specs/sglang/slots.yaml:165
+    retrieve_next_sibling: Tensor | None
+    """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: NgramWorkerTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = []
+        host_slots: list[SlotShape] = []
+        kept_compute_slots: list[SlotShape] = []
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape("ngram_draft_tokens", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(SlotShape("tree_mask", (capacities.tree_mask_0,), torch.bool))
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape("ngram_positions", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_indexes",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_next_token",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_next_sibling",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: NgramWorkerTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> NgramWorkerTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "ngram_worker of worker target", capacities, NgramWorkerTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "ngram_worker of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        kept_compute = regions.kept_compute
+        return cls(
+            regions=regions,
+            ngram_draft_tokens=kept_compute.slot("ngram_draft_tokens")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            tree_mask=kept_compute.slot("tree_mask")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            ngram_positions=kept_compute.slot("ngram_positions")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_indexes=kept_compute.slot("retrieve_indexes")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_next_token=kept_compute.slot("retrieve_next_token")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_next_sibling=kept_compute.slot("retrieve_next_sibling")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.ngram_draft_tokens,
+            self.tree_mask,
+            self.ngram_positions,
+            self.retrieve_indexes,
+            self.retrieve_next_token,
+            self.retrieve_next_sibling,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:150
+    ngram_draft_tokens: Tensor | None
+    # specs/sglang/slots.yaml:153
+    tree_mask: Tensor | None
+    # specs/sglang/slots.yaml:156
+    ngram_positions: Tensor | None
+    # specs/sglang/slots.yaml:159
+    retrieve_indexes: Tensor | None
+    # specs/sglang/slots.yaml:162
+    retrieve_next_token: Tensor | None
+    # specs/sglang/slots.yaml:165
+    retrieve_next_sibling: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: NgramWorkerTargetRegistry, config: Config, rows: Rows
+    ) -> NgramWorkerTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            ngram_draft_tokens=None
+            if registry.ngram_draft_tokens is None
+            else padded_view(registry.ngram_draft_tokens, rows.tokens),
+            tree_mask=None
+            if registry.tree_mask is None
+            else padded_view(
+                registry.tree_mask, rows.tokens * present(config.speculative_num_draft_tokens)
+            ),
+            ngram_positions=None
+            if registry.ngram_positions is None
+            else padded_view(registry.ngram_positions, rows.tokens),
+            retrieve_indexes=None
+            if registry.retrieve_indexes is None
+            else padded_view(
+                registry.retrieve_indexes,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            retrieve_next_token=None
+            if registry.retrieve_next_token is None
+            else padded_view(
+                registry.retrieve_next_token,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            retrieve_next_sibling=None
+            if registry.retrieve_next_sibling is None
+            else padded_view(
+                registry.retrieve_next_sibling,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+        )
+
+
 # specs/sglang/runners/prefill_graph.yaml:1
 @dataclass(frozen=True, slots=True)
 class PrefillGraphTargetRegistry:
@@ -2071,46 +2293,46 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:177
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:180
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:183
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:187
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:190
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:194
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:198
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -2300,33 +2522,33 @@ class PrefillGraphTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:58
-    pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:156
-    static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:159
-    static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:162
-    static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:166
-    static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:169
-    static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:173
-    static_mamba_track_indices: Tensor | None
     # specs/sglang/slots.yaml:177
-    static_mamba_track_mask: Tensor | None
+    static_extend_start_loc: Tensor | None
     # specs/sglang/slots.yaml:180
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:183
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:187
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:190
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:194
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:198
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
 
     @classmethod
@@ -2396,49 +2618,49 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:61
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:177
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:180
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:183
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:187
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:190
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:194
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:198
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:184
+    # specs/sglang/slots.yaml:205
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -2640,35 +2862,35 @@ class PrefillGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:58
-    pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:64
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:168
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:171
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:174
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:156
-    static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:159
-    static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:162
-    static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:166
-    static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:169
-    static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:173
-    static_mamba_track_indices: Tensor | None
     # specs/sglang/slots.yaml:177
-    static_mamba_track_mask: Tensor | None
+    static_extend_start_loc: Tensor | None
     # specs/sglang/slots.yaml:180
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:183
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:187
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:190
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:194
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:198
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:201
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:184
+    # specs/sglang/slots.yaml:205
     static_draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:209
     num_token_non_padded: Tensor
 
     @classmethod

@@ -31,6 +31,7 @@ from . import (
     eager_target,
     frozen_kv_graph_draft,
     multi_layer_graph_draft,
+    ngram_worker_target,
     prefill_graph_draft,
     prefill_graph_target,
 )
@@ -53,6 +54,7 @@ from .engine import (
 )
 from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
 from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
+from .ngram_worker_target import NgramWorkerTargetRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 
@@ -96,18 +98,29 @@ class TargetRunners:
         self.eager = EagerTargetRunner(
             config, ranks=ranks, device=device, debug=debug, arenas=arenas
         )
+        self.ngram_worker = (
+            NgramWorkerTargetRunner(config, device=device, debug=debug, arenas=arenas)
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None
+        )
         self.prefill_graph = (
             PrefillGraphTargetRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
             if config.enable_prefill_graph
             else None
         )
-        runners = (self.decode_graph, self.eager, self.prefill_graph)
+        runners = (self.decode_graph, self.eager, self.ngram_worker, self.prefill_graph)
         served = {mode for runner in runners if runner is not None for mode in runner.modes}
         self.modes = tuple(mode for mode in Mode if mode in served)
 
     def select(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
 
         Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
@@ -136,6 +149,8 @@ class TargetRunners:
                 return self._select_idle_beside_extend(live, engine)
             case Mode.MIXED:
                 return self._select_mixed(live, engine)
+            case Mode.NGRAM_DRAFT:
+                return self._select_ngram_draft(live, engine)
             case Mode.SPLIT_PREFILL:
                 return self._select_split_prefill(live, engine)
             case Mode.TARGET_VERIFY:
@@ -149,7 +164,13 @@ class TargetRunners:
     # specs/sglang/modes/capture.yaml:1
     def _select_capture(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture."""
         config = self.config
         # specs/sglang/modes/capture.yaml:7
@@ -195,7 +216,13 @@ class TargetRunners:
     # specs/sglang/modes/capture_prefill.yaml:1
     def _select_capture_prefill(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture_prefill."""
         config = self.config
         # specs/sglang/modes/capture_prefill.yaml:7
@@ -246,7 +273,13 @@ class TargetRunners:
     # specs/sglang/modes/decode.yaml:1
     def _select_decode(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
@@ -550,7 +583,13 @@ class TargetRunners:
     # specs/sglang/modes/decode_beside_extend.yaml:1
     def _select_decode_beside_extend(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode decode_beside_extend."""
         config = self.config
         try:
@@ -919,7 +958,13 @@ class TargetRunners:
     # specs/sglang/modes/dllm_extend.yaml:1
     def _select_dllm_extend(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
@@ -1226,7 +1271,13 @@ class TargetRunners:
     # specs/sglang/modes/extend.yaml:1
     def _select_extend(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode extend."""
         config = self.config
         try:
@@ -1363,7 +1414,13 @@ class TargetRunners:
     # specs/sglang/modes/idle.yaml:1
     def _select_idle(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
@@ -1653,7 +1710,13 @@ class TargetRunners:
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
@@ -2005,7 +2068,13 @@ class TargetRunners:
     # specs/sglang/modes/mixed.yaml:1
     def _select_mixed(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode mixed."""
         config = self.config
         try:
@@ -2164,10 +2233,50 @@ class TargetRunners:
             return self.prefill_graph, offer
         return self.eager, offer
 
+    # specs/sglang/modes/ngram_draft.yaml:1
+    def _select_ngram_draft(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode ngram_draft."""
+        config = self.config
+        # specs/sglang/modes/ngram_draft.yaml:7
+        requests = whole_number(
+            "ngram_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/ngram_draft.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "ngram_draft",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/ngram_draft.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = ngram_worker_target.live_ngram_draft(config, requests)
+        padded_rows = ngram_worker_target.pad_ngram_draft(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.ngram_worker), offer
+
     # specs/sglang/modes/split_prefill.yaml:1
     def _select_split_prefill(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode split_prefill."""
         config = self.config
         try:
@@ -2569,7 +2678,13 @@ class TargetRunners:
     # specs/sglang/modes/target_verify.yaml:1
     def _select_target_verify(
         self, live: LiveBatch, engine: TargetRunnersFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:

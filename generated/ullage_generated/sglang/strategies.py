@@ -25,11 +25,12 @@ from . import (
     eager_target,
     frozen_kv_graph_draft,
     multi_layer_graph_draft,
+    ngram_worker_target,
     prefill_graph_draft,
     prefill_graph_target,
 )
 from .batch import LiveBatch, Mode
-from .config import Config
+from .config import Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
 
@@ -99,7 +100,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:163
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -107,43 +108,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:25
+        # specs/sglang/engine.yaml:26
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:31
+        # specs/sglang/engine.yaml:32
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:33
+        # specs/sglang/engine.yaml:34
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:36
+        # specs/sglang/engine.yaml:37
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:39
+        # specs/sglang/engine.yaml:40
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:41
+        # specs/sglang/engine.yaml:42
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:43
+        # specs/sglang/engine.yaml:44
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:45
+        # specs/sglang/engine.yaml:46
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:47
+        # specs/sglang/engine.yaml:48
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:50
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:51
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:52
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:53
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:54
+        # specs/sglang/engine.yaml:55
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:56
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:57
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:58
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:59
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:61
+        # specs/sglang/engine.yaml:62
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -157,73 +158,73 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:65
+        # specs/sglang/engine.yaml:66
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:67
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:68
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:69
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:70
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:71
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:72
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:73
+        # specs/sglang/engine.yaml:74
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:76
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:77
+        # specs/sglang/engine.yaml:78
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:80
+        # specs/sglang/engine.yaml:81
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:84
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:87
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:89
+        # specs/sglang/engine.yaml:90
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:91
+        # specs/sglang/engine.yaml:92
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:96
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:98
+        # specs/sglang/engine.yaml:99
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:100
+        # specs/sglang/engine.yaml:101
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:106
+        # specs/sglang/engine.yaml:107
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:109
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:111
+        # specs/sglang/engine.yaml:112
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:119
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:123
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:124
-        "disable_radix_cache": st.booleans(),
+        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:125
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:126
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:129
+        # specs/sglang/engine.yaml:130
         "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:132
+        # specs/sglang/engine.yaml:133
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:136
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:139
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:141
+        # specs/sglang/engine.yaml:142
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:143
+        # specs/sglang/engine.yaml:144
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:146
+        # specs/sglang/engine.yaml:147
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:149
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:152
         "ngram_embedding": st.booleans(),
     }
 
@@ -2414,6 +2415,46 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         if config.has_multi_layer_graph
         else None,
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+    )
+
+
+def ngram_worker_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner ngram_worker of worker target.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = ngram_worker_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "ngram_worker", served, place="specs/sglang/runners/ngram_worker.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.NGRAM_DRAFT: _ngram_worker_target_ngram_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/ngram_draft.yaml:1
+@st.composite
+def _ngram_worker_target_ngram_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/ngram_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = ngram_worker_target.live_ngram_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.NGRAM_DRAFT,
+        batch_size=requests,
+        draft_tokens=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+        else None,
+        tree_mask=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_draft_tokens),), (torch.bool,), 0, 1
+            )
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+        else None,
     )
 
 
