@@ -217,11 +217,16 @@ def contents(batch: EagerTargetBatch) -> dict[str, object]:
 def test_a_batch_that_was_loaded_may_be_loaded_again_and_grow_into_its_padding() -> None:
     served = padded_runner(5)
     first = served.load(decode_batch(3))
-    sources = {name: getattr(first, name) for name in ("positions", "seq_lens", "out_cache_loc")}
+    sources = {name: getattr(first, name) for name in ("positions", "seq_lens")}
     rest = replace(decode_batch(5), **sources)
     again = served.load(rest)
     assert again.seq_lens is not None
     assert again.seq_lens.tolist() == [12, 13, 14, 1, 1]
+
+
+def test_debug_mode_refuses_a_live_row_that_names_the_slot_of_padding() -> None:
+    error = refusal_of(runner(), replace(decode_batch(3), out_cache_loc=torch.tensor([4, 0, 6])))
+    assert (error.code, "out_cache_loc holds 0 at element 1" in str(error)) == ("U712", True)
 
 
 # Order of loads

@@ -88,4 +88,3 @@ def graph_rows() -> list[GraphRow]:
         for each in found
         for runner in each["runners"]
     ]
-

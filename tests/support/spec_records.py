@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Literal, TypeVar, get_args
 
 from hypothesis import strategies as st
@@ -15,7 +14,8 @@ from support.expressions import (
     integer_expressions,
     list_expressions,
 )
-from ullage.expr.parse import FUNCTIONS, SourceRef
+from support.spec_words import names, texts
+from ullage.expr.parse import SourceRef
 from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
@@ -30,7 +30,6 @@ from ullage.spec.model import (
     Constraint,
     Definition,
     Dtype,
-    Fallback,
     LiveVariable,
     Mode,
     NamedText,
@@ -45,51 +44,15 @@ from ullage.spec.model import (
     Spec,
     Step,
     Transform,
-    WarmUp,
-    Within,
     Worker,
     Writer,
 )
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
-from ullage.text.characters import FORBIDDEN
-from ullage.text.values import is_identifier
-
-LOOK_LIKE_YAML = (
-    "off", "017", "~", "null", "yes", "1.5", "0x1f", "- x", "-", "? x", "a: b", "a:", ":a", "# x",
-    "a #b", "a#b", "&a", "*a", "!a", "|", ">-", "'", '"', "it's", 'say "so"', "@a", "`a`", "%a",
-    "[a", "a]", "{a: b}", "a, b", "a (b", "a) b", "x for x in xs", "---", "...", "<<", "=", "\\n",
-    " a", "a ", "a  b", "a\tb", "a\nb", "a\n\n  b\n", "\n", " ", "a\u00a0b", "schön ≤ 🛢", "日本語",
-)  # fmt: skip
-_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "all")
 
 Action = Literal["load", "call", "slice", "group"]
 _Item = TypeVar("_Item")
 _place = st.just(BUILT_IN)
-
-
-@cache
-def names() -> st.SearchStrategy[str]:
-    """Legal names that stand for nothing else where they are used."""
-    plain = st.from_regex(r"[a-z][a-z0-9_]{0,7}", fullmatch=True)
-    taken = (*FUNCTIONS, *_KEYS)
-    return st.one_of(st.sampled_from(("no", "off", "null", "e9")), plain).filter(
-        lambda name: is_identifier(name) and name not in taken
-    )
-
-
-@cache
-def texts() -> st.SearchStrategy[str]:
-    """Descriptions with everything in them that a spec may contain."""
-    allowed = st.characters(
-        codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp")
-    ).filter(lambda char: not FORBIDDEN.match(char))
-    marks = st.sampled_from(" :-#,[]{}()'\"\\\n?a")
-    words = st.lists(st.sampled_from(("padded", "rows:", "(of", "a)", "#1")), max_size=30)
-    return st.one_of(
-        st.sampled_from(("", *LOOK_LIKE_YAML)),
-        st.text(st.one_of(allowed, marks), max_size=30),
-        words.map(" ".join),
-    )
 
 
 def several(
@@ -205,6 +168,7 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
 def slots(draw: st.DrawFn) -> Slot:
     dtypes = st.sampled_from(get_args(Dtype))
     source = draw(st.none() | fields())
+    values = draw(st.none() | ranges())
     step = draw(st.none() | writers()) if source is None else None
     return Slot(
         name=draw(names()),
@@ -214,7 +178,7 @@ def slots(draw: st.DrawFn) -> Slot:
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
         compute=draw(anything()) if source is None and step is None else None,
-        values=draw(st.none() | ranges()),
+        values=values,
         accepts=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
         modes=draw(distinct()),
@@ -223,6 +187,7 @@ def slots(draw: st.DrawFn) -> Slot:
         doc=draw(texts()),
         place=BUILT_IN,
         written_by=step,
+        live_values=draw(st.none() | ranges()) if source is not None and values else None,
     )
 
 
@@ -231,11 +196,11 @@ def writers() -> st.SearchStrategy[Writer]:
 
 
 def readers() -> st.SearchStrategy[Reader]:
-    nothing = st.none()
+    nothing, writes = st.none(), st.booleans()
     reads = st.one_of(
-        st.builds(Read, names(), st.just("live"), nothing, nothing, _place),
-        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place),
-        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place),
+        st.builds(Read, names(), st.just("live"), nothing, nothing, _place, writes),
+        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place, writes),
+        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place, writes),
     )
     unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
     plain = st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
@@ -305,6 +270,7 @@ def steps(draw: st.DrawFn, depth: int = 2) -> Step:
 @st.composite
 def runners(draw: st.DrawFn) -> Runner:
     slack = st.dictionaries(names(), texts(), max_size=2)
+    captures = st.dictionaries(names(), distinct(least=1), max_size=2)
     return Runner(
         name=draw(names()),
         when=draw(conditions()),
@@ -324,6 +290,12 @@ def runners(draw: st.DrawFn) -> Runner:
         slack=tuple(draw(slack).items()),
         doc=draw(texts()),
         place=BUILT_IN,
+        limits=draw(pairs()),
+        captures=tuple(
+            Capture(mode, replay, BUILT_IN)
+            for mode, replays in draw(captures).items()
+            for replay in replays
+        ),
     )
 
 

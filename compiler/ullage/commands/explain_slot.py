@@ -77,6 +77,9 @@ class _Explanation:
             page.line(f"written by step {slot.written_by}")
         if slot.values is not None:
             page.line(f"values  {spell(slot.values.low)} to {spell(slot.values.high)}")
+        if slot.live_values is not None:
+            low, high = spell(slot.live_values.low), spell(slot.live_values.high)
+            page.line(f"live    {low} to {high}")
         self._number()
 
     def _number(self) -> None:

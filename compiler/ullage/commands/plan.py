@@ -22,11 +22,12 @@ from ullage.commands.settings import (
 )
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.diagnostics.diagnostic import Collector
+from ullage.place import Place
 from ullage.plan.arenas import Pairs, PlacedArena, alive_together, arenas_for
 from ullage.plan.bytes import PlacedSlot
 from ullage.plan.greedy import greedy_bytes
 from ullage.plan.model import Group
-from ullage.plan.validate import flaws_of
+from ullage.plan.validate import Placed, flaws_of
 
 
 def run(specs: Path, configuration: Path, output: Format) -> Exit:
@@ -68,10 +69,16 @@ def layout_of(analysis: Analysis, settings: Settings) -> ShownLayout:
     arenas = arenas_for(plan, settings.values)
     collector = Collector(analysis.sources.texts)
     for flaw in flaws_of(arenas, settings.resolved, settings.values, plan.alignment):
-        collector.error("U608", flaw, settings.resolved.spec.place)
+        first, *others = ((_place_of(slot, analysis), f"{slot}") for slot in flaw.slots)
+        collector.error("U608", flaw.text, first[0], related=tuple(others))
     collector.raise_if_errors()
     groups = tuple(each for each in plan.groups if settings.holds(each.condition))
     return ShownLayout(arenas, groups, alive_together(plan, settings.values))
+
+
+def _place_of(placed: Placed, analysis: Analysis) -> Place:
+    """Where the runner of a slot is declared that lies wrong."""
+    return next(each.place for each in analysis.plan.runners if each.name == placed.runner)
 
 
 def show(settings: Settings, shown: ShownLayout, page: Page) -> None:

@@ -38,9 +38,9 @@ class SourceCheck:
 
     def values(self) -> Iterator[str]:
         """The range of every element, which only the device may know."""
-        if self.slot.values is None or self.slot.source is None:
+        if self.slot.brought is None or self.slot.source is None:
             return
-        low, high = self._range(self.slot.values)
+        low, high = self._range(self.slot.brought)
         yield f"if {' and '.join((*self._exists, f'{self._live} is not None'))}:"
         yield (
             f"    check_values(mode, {literal(self.slot.name)}, {self._live}, {low}, {high}, "

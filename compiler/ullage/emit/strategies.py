@@ -375,8 +375,8 @@ def _tensor(runner: RunnerModel, slot: PlannedSlot) -> str:
         for p, dimension in enumerate(slot.dimensions)
     )
     low, high = "0", "1"
-    if slot.values is not None:
-        low, high = config.of(slot.values.low), config.of(slot.values.high)
+    if slot.brought is not None:
+        low, high = config.of(slot.brought.low), config.of(slot.brought.high)
     return f"_tensors({shape}, {tuple_of(_dtypes(slot))}, {low}, {high})"
 
 

@@ -17,7 +17,8 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
 from ullage.expr.tree import TRUE, Expr, conjunction, free_names, substitute
 from ullage.plan.model import PlannedSlot
-from ullage.spec.model import LiveVariable, Mode, WarmUp
+from ullage.spec.model import LiveVariable, Mode
+from ullage.spec.runner_parts import WarmUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class WarmUps:
         return f"torch.tensor([{local}])"
 
     def _tensor(self, slot: PlannedSlot, mode: Mode) -> str:
-        """A tensor that padding could be made of, so that no reader minds what is in it."""
+        """A tensor that no reader minds: of what a batch has to bring, or else of padding."""
         engine = self.runner.engine
         axes = {f"padded_{axis.name}": self._rows_local(mode, axis.name) for axis in engine.axes}
         source = engine.settings.source("config").with_names(axes)
@@ -176,6 +177,8 @@ class WarmUps:
         return f"None if {registry} is None else {tensor}" if slot.guard != TRUE else tensor
 
     def _value(self, slot: PlannedSlot, mode: Mode, source: Source) -> str:
+        if slot.live_values is not None:
+            return source.of(slot.live_values.low)
         fill = slot.tails[mode.name].fill
         live = {f"live_{axis.name}" for axis in self.runner.engine.axes}
         if fill is not None and not free_names(fill) & live:

@@ -1,8 +1,8 @@
-"""Which integers each dtype holds exactly."""
+"""The dtypes of slots, and which integers each dtype holds exactly."""
 
 from __future__ import annotations
 
-from ullage.spec.model import Dtype
+from ullage.spec.model import Dtype, Slot
 
 _BITS_OF_FLOAT: dict[str, int] = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _WIDER_FLOATS: dict[str, tuple[str, ...]] = {
@@ -11,6 +11,12 @@ _WIDER_FLOATS: dict[str, tuple[str, ...]] = {
     "float32": ("float64",),
     "float64": (),
 }
+
+
+def dtypes_of(slot: Slot) -> tuple[Dtype, ...]:
+    """The dtypes that the slot may be allocated in: a host slot never lies on the device."""
+    found = (slot.dtype, slot.host_dtype) if slot.device == "compute" else (slot.host_dtype,)
+    return tuple(dict.fromkeys(found))
 
 
 def is_float(dtype: Dtype) -> bool:

@@ -13,8 +13,10 @@ from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.place import Place
 from ullage.plan.bases import bases_of
+from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
 from ullage.plan.lifetimes import groups_of, with_kept_parts
+from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
 from ullage.plan.values import Refusal, Values
@@ -61,6 +63,15 @@ class _Planner:
             self.collector,
             self.reported_reads,
         ).of_slots()
+        Limits(
+            runner,
+            problem,
+            rewrite,
+            self.capacities,
+            self.claims,
+            self.collector,
+            self.reported_slots,
+        ).check()
         values = Values(problem, self.claims, self.collector, self.reported_slots)
         slots: list[PlannedSlot] = []
         for slot in self.resolved.slots_of(runner):
@@ -68,6 +79,7 @@ class _Planner:
                 planned = self._slot(slot, problem, rewrite, tails[slot.name])
                 self.refusals.extend(values.check(slot, planned))
                 slots.append(planned)
+        Captures(self.resolved, runner, problem, self.claims, self.collector).check(slots)
         return PlannedRunner(
             problem.name,
             problem.runner,
@@ -98,6 +110,7 @@ class _Planner:
             guard=rewrite(slot.when),
             tails=tails,
             place=slot.place,
+            live_values=slot.live_values and _range(slot.live_values, rewrite),
             written_by=None if slot.written_by is None else slot.written_by.step,
             kept=slot.kept,
         )

@@ -47,6 +47,7 @@ class Tail:
 class PlannedSlot:
     """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
 
+    `live_values`: what a batch may bring, where that is less than `values`.
     `written_by` is the step that writes its rows, where load does not. What a `kept` one holds
     outlives the run of the runner, so that it shares storage with nothing.
     """
@@ -67,6 +68,12 @@ class PlannedSlot:
     place: Place
     written_by: str | None = None
     kept: bool = False
+    live_values: Range | None = None
+
+    @property
+    def brought(self) -> Range | None:
+        """What the elements of a source may be, if that is stated."""
+        return self.live_values or self.values
 
     @property
     def row_axis(self) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker
@@ -24,19 +24,17 @@ from ullage.expr.tree import (
     conjunction,
     disjunction,
     free_names,
-    substitute,
 )
 from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
-from ullage.plan.dtypes import integers_of
+from ullage.plan.dtypes import dtypes_of, integers_of
+from ullage.plan.facts import without_facts
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
+from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
 from ullage.spec.steps import circumstances, flattened, readers_named
-
-MOST_FACTS = 6
-"""A condition on more facts counts as always possible: the tail is filled in any case."""
 
 
 @dataclass(frozen=True)
@@ -167,11 +165,16 @@ class Tails:
         conflicts = self._conflicts(slot, mode, reads, given)
         if conflicts:
             return Tail(None, readers)
+        self._writes.check(slot, mode, reads, given)
         if not fills:
             return Tail(self._value_in_ranges(slot, mode, reads, given), readers)
         for each in fills:
             self._check_values(slot, mode, each, given)
         return Tail(self._combined(slot, mode, reads, given), readers)
+
+    @cached_property
+    def _writes(self) -> Writes:
+        return Writes(self.problem, self.rewrite, self.claims, self._report)
 
     def _fill_unmentioned(self, slot: Slot, mode: ModeProblem, given: Expr) -> Expr | None:
         """The fill of a slot that no reader of the runner's steps mentions.
@@ -377,24 +380,6 @@ class Tails:
         if key not in self.reported:
             self.reported.add(key)
             self.collector.error(code, message, place, hint=hint, related=related)
-
-
-def dtypes_of(slot: Slot) -> tuple[Dtype, ...]:
-    """The dtypes that the slot may be allocated in: a host slot never lies on the device."""
-    found = (slot.dtype, slot.host_dtype) if slot.device == "compute" else (slot.host_dtype,)
-    return tuple(dict.fromkeys(found))
-
-
-def without_facts(condition: Expr, facts: frozenset[str]) -> Expr:
-    """For which configurations the condition can hold, whatever the engine's facts are."""
-    used = sorted(free_names(condition) & facts)
-    if len(used) > MOST_FACTS:
-        return TRUE
-    ways: list[Expr] = []
-    for truths in product((True, False), repeat=len(used)):
-        values: dict[str, Expr] = dict(zip(used, map(Boolean, truths), strict=True))
-        ways.append(fold(substitute(condition, values)))
-    return fold(disjunction(*ways))
 
 
 def _padded(reader: Reader) -> tuple[Read, ...]:

@@ -34,10 +34,21 @@ class Placed:
         return f"{self.runner}.{self.slot} in bytes {self.start} to {self.end}"
 
 
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is wrong, in words, and the slots that it is wrong with."""
+
+    text: str
+    slots: tuple[Placed, ...]
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def flaws_of(
     arenas: Iterable[PlacedArena], resolved: ResolvedSpec, values: Values, alignment: int
-) -> tuple[str, ...]:
-    """What is wrong with the arenas of a configuration, in words; nothing if all is well.
+) -> tuple[Flaw, ...]:
+    """What is wrong with the arenas of a configuration; nothing if all is well.
 
     `values` is a whole configuration with its definitions.
     """
@@ -49,7 +60,7 @@ def flaws_of(
         return any(_beside(group, resolved.spec, one, two) for group in groups)
 
     return tuple(
-        f"{arena.device} arena: {flaw}"
+        Flaw(f"{arena.device} arena: {flaw}", flaw.slots)
         for arena in arenas
         for flaw in flaws_of_slots(tuple(_slots(arena, kept)), arena.bytes, alignment, beside)
     )
@@ -57,18 +68,19 @@ def flaws_of(
 
 def flaws_of_slots(
     slots: Sequence[Placed], size: int, alignment: int, beside: Beside
-) -> Iterator[str]:
+) -> Iterator[Flaw]:
     """What is wrong with slots in one arena of `size` bytes."""
     for slot in slots:
         if slot.start % alignment != 0:
-            yield f"{slot} does not begin at a multiple of {alignment}"
+            yield Flaw(f"{slot} does not begin at a multiple of {alignment}", (slot,))
         if not 0 <= slot.start <= slot.end <= size:
-            yield f"{slot} leaves the {size} bytes of the arena"
+            yield Flaw(f"{slot} leaves the {size} bytes of the arena", (slot,))
     for one, two in combinations(slots, 2):
         shared = min(one.end, two.end) - max(one.start, two.start)
         alive = one.kept or two.kept or one.runner == two.runner or beside(one.runner, two.runner)
         if shared > 0 and alive:
-            yield f"{one} and {two} are alive together and share {shared} bytes"
+            text = f"{one} and {two} are alive together and share {shared} bytes"
+            yield Flaw(text, (one, two))
 
 
 def _slots(arena: PlacedArena, kept: frozenset[str]) -> Iterator[Placed]:

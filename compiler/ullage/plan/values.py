@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ullage.bound.problem import RunnerProblem
-from ullage.diagnostics.diagnostic import Collector
+from ullage.diagnostics.diagnostic import Collector, Related
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -20,10 +20,9 @@ from ullage.expr.tree import (
 )
 from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
-from ullage.plan.dtypes import holds_all_of, integers_of, is_float
+from ullage.plan.dtypes import dtypes_of, holds_all_of, integers_of, is_float
 from ullage.plan.model import PlannedSlot
 from ullage.plan.reads import spelled_range
-from ullage.plan.tails import dtypes_of
 from ullage.spec.model import Dtype, Range, Slot
 
 MOST_ELEMENTS = 2**63 - 1
@@ -45,6 +44,7 @@ class Values:
         self._check_accepted(slot)
         self._check_size(slot, planned)
         self._check_computed(slot, planned)
+        self._check_live(slot, planned)
         if planned.values is None or slot.values is None:
             return ()
         found = (
@@ -82,7 +82,8 @@ class Values:
             f"slot '{slot.name}' of dtype {dtype} holds {low} to {high}{exactly}, "
             f"and its values {shown} can lie outside"
         )
-        self._report("U603", message, written.place, failure.example)
+        related = ((slot.place, f"the slot, of dtype {dtype}"),)
+        self._report("U603", message, written.place, failure.example, related)
         return None
 
     def _fits(self, values: Range, dtype: Dtype) -> Expr:
@@ -111,8 +112,27 @@ class Values:
                         f"slot '{slot.name}' computes {spell(slot.compute or planned.compute)}, "
                         f"which can be outside of its {name} in mode '{mode.name}'"
                     )
-                    self._report(code, message, slot.place, failure.example)
+                    computed = (slot.compute or planned.compute).place
+                    related = ((computed, "computed here"), (mode.place, f"mode '{mode.name}'"))
+                    self._report(code, message, slot.place, failure.example, related)
                     return
+
+    def _check_live(self, slot: Slot, planned: PlannedSlot) -> None:
+        """What batches bring is part of what the slot may hold."""
+        if planned.live_values is None or planned.values is None or slot.live_values is None:
+            return
+        whole: Bounds = (planned.values.low, planned.values.high)
+        ends = (planned.live_values.low, planned.live_values.high)
+        claim = fold(conjunction(*(self.claims.inside(end, whole) for end in ends)))
+        failure = self.claims.failure(claim, self._given(planned))
+        if failure is not None:
+            message = (
+                f"the live values {spelled_range(slot.live_values)} of slot '{slot.name}' "
+                "can lie outside of its values"
+            )
+            related = ((planned.values.place, "the values"),)
+            place = slot.live_values.place
+            self._report("U607", message, place, failure.example, related)
 
     def _check_accepted(self, slot: Slot) -> None:
         """A source of a wider dtype needs a range; that the range fits is checked for all."""
@@ -130,7 +150,7 @@ class Values:
                         if is_float(accepted)
                         else "state the slot's 'values', or widen its dtype"
                     )
-                    self._report("U606", message, slot.place, hint)
+                    self._report("U606", message, slot.place, hint, ())
 
     def _check_size(self, slot: Slot, planned: PlannedSlot) -> None:
         """The number of elements is below 2^63, so that 64 bits count elements and offsets."""
@@ -150,10 +170,13 @@ class Values:
         failure = self.claims.failure(claim, self._given(planned))
         if failure is not None:
             message = f"slot '{slot.name}' can have 2^63 elements or more"
-            self._report("U604", message, slot.place, failure.example)
+            related = ((self.runner.place, f"as runner '{self.runner.runner}' loads it"),)
+            self._report("U604", message, slot.place, failure.example, related)
 
-    def _report(self, code: str, message: str, place: Place, hint: str | None) -> None:
+    def _report(
+        self, code: str, message: str, place: Place, hint: str | None, related: Related
+    ) -> None:
         """Once for each place: the same slot stands in many runners and workers."""
         if (code, place) not in self.reported:
             self.reported.add((code, place))
-            self.collector.error(code, message, place, hint=hint)
+            self.collector.error(code, message, place, hint=hint, related=related)

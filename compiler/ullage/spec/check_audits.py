@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ullage.diagnostics.diagnostic import Related
 from ullage.expr.kinds import IntKind
 from ullage.expr.tree import Expr
 from ullage.expr.units import Unit
 from ullage.spec import problems
+from ullage.spec.check_modes import in_unit_of
 from ullage.spec.check_transforms import with_let
 from ullage.spec.definitions import Globals
 from ullage.spec.model import Runner, Spec
@@ -40,7 +42,8 @@ def resolve_audit(
     formulas = []
     for each in audit.formulas:
         counted = units.get(each.target, ())
-        formula = _counted(each.formula, counted, scope.named(what), expressions)
+        related = in_unit_of(each.target, spec)
+        formula = _counted(each.formula, counted, scope.named(what), related, expressions)
         when = expressions.condition(each.when, scope.named(f"the 'when' of {what}"))
         formulas.append(replace(each, formula=formula, when=when))
         _check_compared(each, runners, spec, expressions)
@@ -48,13 +51,17 @@ def resolve_audit(
 
 
 def _counted(
-    formula: Expr, units: tuple[Unit, ...], scope: Scope, expressions: Expressions
+    formula: Expr,
+    units: tuple[Unit, ...],
+    scope: Scope,
+    related: Related,
+    expressions: Expressions,
 ) -> Expr:
     """The resolved formula, which is in one of the units."""
     resolved, kind = expressions.infer(formula, scope)
     if kind is not None and not (isinstance(kind, IntKind) and kind.unit in units):
         wanted = IntKind(units[0] if units else None)
-        expressions.expect(kind, wanted, scope, resolved.place)
+        expressions.expect(kind, wanted, scope, resolved.place, related)
     return resolved
 
 

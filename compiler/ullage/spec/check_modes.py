@@ -6,15 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ullage.diagnostics.diagnostic import Related
 from ullage.expr.kinds import IntKind, Kind
 from ullage.expr.tree import Aggregate, Expr
 from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
 from ullage.spec.definitions import Globals, check_range
 from ullage.spec.model import Axis, LiveVariable, Mode, PipelineEntry, Spec, Transform
-from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
+from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, unit_name
 
 SUMS: Final[frozenset[Aggregate]] = frozenset(("sum_requests",))
+
+
+def in_unit_of(axis: str, spec: Spec) -> Related:
+    """The place that says in which unit an axis counts."""
+    return tuple(
+        (each.place, f"axis '{axis}' counts in {unit_name(each.unit)}")
+        for each in spec.axes
+        if each.name == axis
+    )
 
 
 def kinds_of_axes(axes: tuple[Axis, ...]) -> dict[str, Kind]:
@@ -122,7 +132,10 @@ def _axes(
         (
             name,
             expressions.check(
-                value, scope.named(f"axis '{name}' of mode '{mode.name}'"), IntKind(units.get(name))
+                value,
+                scope.named(f"axis '{name}' of mode '{mode.name}'"),
+                IntKind(units.get(name)),
+                in_unit_of(name, spec),
             ),
         )
         for name, value in mode.axes

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ullage.diagnostics.diagnostic import Collector
-from ullage.expr.kinds import BOOLEAN, Kind
+from ullage.expr.kinds import BOOLEAN, IntKind, Kind
+from ullage.expr.tree import Expr
 from ullage.spec import problems
 from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, resolve_own_pipeline
-from ullage.spec.check_modes import ResolvedMode
+from ullage.spec.check_modes import ResolvedMode, in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
-from ullage.spec.model import Mode, Runner, Spec, Step, Within
+from ullage.spec.model import Mode, Runner, Spec, Step
+from ullage.spec.runner_parts import Within
 from ullage.spec.scope import Expressions, Scope
 from ullage.spec.steps import flattened, modes_named
 
@@ -44,9 +46,11 @@ def resolve_runner(
         modes=tuple(mode.name for mode in modes),
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
+        limits=_limits(runner, spec, known, expressions),
     )
     _check_served(resolved, expressions.collector)
     _check_whole(resolved, whole, expressions.collector)
+    _check_captures(resolved, spec, expressions.collector)
     _check_signatures(resolved, expressions.collector)
     _check_loads(resolved, expressions.collector)
     _check_slack(resolved, spec, expressions.collector)
@@ -54,6 +58,17 @@ def resolve_runner(
     families = frozenset(family.name for family in spec.families)
     check_flow(resolved, modes, families, expressions.collector)
     return resolved
+
+
+def _limits(
+    runner: Runner, spec: Spec, known: Globals, expressions: Expressions
+) -> tuple[tuple[str, Expr], ...]:
+    units = {axis.name: axis.unit for axis in spec.axes}
+    scope = known.scope(f"a limit of runner '{runner.name}'")
+    return tuple(
+        (axis, expressions.check(limit, scope, IntKind(units.get(axis)), in_unit_of(axis, spec)))
+        for axis, limit in runner.limits
+    )
 
 
 def _step(step: Step, scope: Scope, expressions: Expressions) -> Step:
@@ -94,6 +109,18 @@ def _check_whole(runner: Runner, whole: tuple[Mode, ...], collector: Collector) 
             )
             hint = "add it to the modes of the runner, or leave it out of 'takes_all'"
             collector.error(problems.UNKNOWN_REFERENCE, message, runner.place, hint=hint)
+
+
+def _check_captures(runner: Runner, spec: Spec, collector: Collector) -> None:
+    """What captures and what replays are modes of the runner."""
+    known = {name for mode in spec.modes for name in (mode.name, *mode.families)}
+    served = set(runner.modes)
+    for each in runner.captures:
+        for name in (each.mode, each.replay):
+            meant = {mode.name for mode in modes_named(spec.modes, (name,))}
+            if name in known and not meant & served:
+                message = f"runner '{runner.name}' does not serve '{name}', of which it has graphs"
+                collector.error(problems.UNKNOWN_REFERENCE, message, each.place)
 
 
 def _check_signatures(runner: Runner, collector: Collector) -> None:

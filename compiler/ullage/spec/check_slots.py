@@ -52,6 +52,8 @@ def resolve_slot(
         shape=_shape(slot, modes, spec, known, expressions),
         compute=compute,
         values=slot.values and check_range(slot.values, scope, ANY_INTEGER, expressions)[0],
+        live_values=slot.live_values
+        and check_range(slot.live_values, scope, ANY_INTEGER, expressions)[0],
         when=expressions.condition(slot.when, known.scope(f"the 'when' of {what}")),
     )
 

@@ -11,6 +11,7 @@ from ullage.expr.kinds import IntKind, Kind, infer
 from ullage.expr.spell import spell
 from ullage.expr.tree import Aggregate, Expr, Over, free_names, walk
 from ullage.spec import problems
+from ullage.spec.check_modes import in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.model import OPERATIONS, PipelineEntry, Spec, Transform
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
@@ -118,7 +119,7 @@ def _resolved(
         transform,
         when=expressions.condition(transform.when, known.scope(f"the 'when' of {what}")),
         let=tuple(let),
-        assigns=_assigns(transform, axes, scope, expressions),
+        assigns=_assigns(transform, axes, scope, spec, expressions),
     )
 
 
@@ -131,7 +132,7 @@ def with_let(name: str, kind: Kind | None, scope: Scope, expressions: Expression
 
 
 def _assigns(
-    transform: Transform, axes: dict[str, Kind], scope: Scope, expressions: Expressions
+    transform: Transform, axes: dict[str, Kind], scope: Scope, spec: Spec, expressions: Expressions
 ) -> tuple[tuple[str, Expr], ...]:
     return tuple(
         (
@@ -140,6 +141,7 @@ def _assigns(
                 value,
                 scope.named(f"axis '{axis}' of transform '{transform.name}'"),
                 axes.get(axis, ANY_INTEGER),
+                in_unit_of(axis, spec),
             ),
         )
         for axis, value in transform.assigns

@@ -6,8 +6,9 @@ from typing import Literal, cast
 
 from ullage.expr.tree import TRUE, Expr
 from ullage.spec import problems
-from ullage.spec.model import Fallback, PipelineEntry, Runner, Step, WarmUp, Within
+from ullage.spec.model import PipelineEntry, Runner, Step
 from ullage.spec.reading import Reading
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar
 
@@ -37,6 +38,8 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         slack=_slack(reading, fields),
         doc=fields.text("doc", default=""),
         place=name.place,
+        limits=reading.named(fields, "limits", "axis"),
+        captures=_captures(reading, fields),
     )
     fields.finish()
     return runner
@@ -64,6 +67,22 @@ def _slack(reading: Reading, fields: Fields) -> tuple[tuple[str, str], ...]:
     for entry in fields.named("slack"):
         reading.refer("axis or slot", entry.key)
     return tuple((text.name, text.doc) for text in reading.texts(fields, "slack"))
+
+
+def _captures(reading: Reading, fields: Fields) -> tuple[Capture, ...]:
+    """By the mode that captures: the modes and families that replay."""
+    mapping = fields.mapping("captures")
+    if mapping is None:
+        return ()
+    inner = Fields(mapping, reading.collector, f"'captures' of {fields.what}")
+    found: list[Capture] = []
+    for entry in fields.named("captures"):
+        reading.refer("mode", entry.key)
+        for replay in inner.identifiers(entry.key.text):
+            reading.refer("mode or family", replay)
+            found.append(Capture(entry.key.text, replay.text, replay.place))
+    inner.finish()
+    return tuple(found)
 
 
 def _steps(reading: Reading, nodes: tuple[Node, ...]) -> tuple[Step, ...]:

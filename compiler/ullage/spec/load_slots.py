@@ -6,6 +6,7 @@ from typing import cast
 
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
+from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, ReadLeft, Slot, Writer
 from ullage.spec.reading import Reading
@@ -43,9 +44,11 @@ def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         doc=fields.text("doc", default=""),
         place=name.place,
         written_by=_writer(reading, fields),
+        live_values=reading.range(fields, "live_values"),
         kept=fields.boolean("kept", default=False),
     )
     _check_writers(reading, fields)
+    _check_live_values(reading, fields)
     fields.finish()
     return slot
 
@@ -99,9 +102,19 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
         reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
     if others or first == "source":
         return
-    for key in (each for each in ("accepts", "optional") if each in fields):
+    meaningless = ("accepts", "optional", *(("live_values",) if first == "compute" else ()))
+    for key in (each for each in meaningless if each in fields):
         message = f"{fields.what} has no source, so '{key}' says nothing about it"
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+
+
+def _check_live_values(reading: Reading, fields: Fields) -> None:
+    """What live rows hold is part of what the slot may hold, as is what padded rows do."""
+    if "live_values" in fields and "values" not in fields:
+        message = f"{fields.what} has 'live_values' and no 'values', which those are a part of"
+        hint = "state 'values' as well: they also hold what padded rows are filled with"
+        place = fields.key_place("live_values")
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, hint=hint)
 
 
 def load_carried(reading: Reading, library: Fields) -> tuple[Carried, ...]:
@@ -122,13 +135,14 @@ def _carried(reading: Reading, name: Scalar, fields: Fields) -> Carried | None:
 
 def load_readers(reading: Reading, library: Fields) -> tuple[Reader, ...]:
     """Who reads which rows of which slots."""
+    declared = {entry.key.text: entry.key.place for entry in library.named("slots")}
     return tuple(
-        _reader(reading, name, fields)
+        _reader(reading, name, fields, declared)
         for name, fields in reading.entries(library.named("readers"), "reader")
     )
 
 
-def _reader(reading: Reading, name: Scalar, fields: Fields) -> Reader:
+def _reader(reading: Reading, name: Scalar, fields: Fields, declared: dict[str, Place]) -> Reader:
     reads = reading.entries(fields.named("reads", required=True), f"what '{name.text}' reads of")
     for slot, _ in reads:
         reading.refer("slot", slot)
@@ -137,7 +151,7 @@ def _reader(reading: Reading, name: Scalar, fields: Fields) -> Reader:
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
         reads=tuple(
-            _read(reading, f"reader '{name.text}'", slot, inner)
+            _read(reading, f"reader '{name.text}'", slot, inner, declared)
             for slot, inner in reads
             if "from" not in inner
         ),
@@ -149,13 +163,18 @@ def _reader(reading: Reading, name: Scalar, fields: Fields) -> Reader:
     return reader
 
 
-def _read(reading: Reading, reader: str, slot: Scalar, fields: Fields) -> Read:
+def _read(
+    reading: Reading, reader: str, slot: Scalar, fields: Fields, declared: dict[str, Place]
+) -> Read:
     rows = fields.choice("rows", ("live", "padded"), required=True)
     fill = reading.of(fields, "fill")
     allowed = reading.range(fields, "range")
+    writes = fields.boolean("writes", default=False)
     fields.finish()
-    _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}")
-    return Read(slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place)
+    _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}", declared.get(slot.text))
+    return Read(
+        slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place, writes
+    )
 
 
 def _read_left(reading: Reading, slot: Scalar, fields: Fields) -> ReadLeft:
@@ -166,7 +185,9 @@ def _read_left(reading: Reading, slot: Scalar, fields: Fields) -> ReadLeft:
     return ReadLeft(slot.text, runner, slot.place)
 
 
-def _check_tail(reading: Reading, fields: Fields, rows: str | None, read: str) -> None:
+def _check_tail(
+    reading: Reading, fields: Fields, rows: str | None, read: str, slot: Place | None
+) -> None:
     """A padded read says what it may find in the tail; a live read never sees one."""
     given = [key for key in ("fill", "range") if key in fields]
     if rows == "live" and given:
@@ -174,7 +195,9 @@ def _check_tail(reading: Reading, fields: Fields, rows: str | None, read: str) -
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(given[0]))
     elif rows == "padded" and not given:
         message = f"the read of {read} is of padded rows: expected a 'fill' or a 'range' for them"
-        reading.collector.error(problems.UNWRITTEN_TAIL, message, fields.place("rows"))
+        related = () if slot is None else ((slot, "the slot"),)
+        place = fields.place("rows")
+        reading.collector.error(problems.UNWRITTEN_TAIL, message, place, related=related)
     elif len(given) == 2:
         message = f"the read of {read} has both a 'fill' and a 'range', expected one of them"
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place("range"))

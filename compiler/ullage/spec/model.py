@@ -15,6 +15,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Aggregate, Expr
 from ullage.place import Place
 from ullage.spec.references import Reference
+from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit
 
 LANGUAGE_VERSION = 1
@@ -205,10 +206,10 @@ class Slot:
 
     `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
     they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
-    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements; `optional`: the source
-    may be absent in a legal batch; `modes`: modes or families that load it (empty: all);
-    `written_by`: who writes it, if neither a source nor a computation does; `kept`: what it holds
-    outlives the run of its runner.
+    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements, `live_values` that of
+    those that a batch brings; `optional`: the source may be absent in a legal batch; `modes`:
+    modes or families that load it (empty: all); `written_by`: who writes it, if neither a source
+    nor a computation does; `kept`: what it holds outlives the run of its runner.
     """
 
     name: str
@@ -228,6 +229,7 @@ class Slot:
     place: Place
     written_by: Writer | None = None
     kept: bool = False
+    live_values: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +244,17 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reader's need: live rows only, or padded rows with a fill or within a range."""
+    """One reader's need: live rows only, or padded rows with a fill or within a range.
+
+    `writes`: it stores into the place that each row names.
+    """
 
     slot: str
     rows: Literal["live", "padded"]
     fill: Expr | None
     range: Range | None
     place: Place
+    writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,39 +316,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """A context manager of the engine that a step runs in."""
-
-    context: str
-    when: Expr
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class WarmUp:
-    """Once, before serving: `step` runs on the witness batch of the first mode that applies."""
-
-    step: str
-    modes: tuple[str, ...]
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """The runner that takes the batches which another one refuses."""
-
-    runner: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
 class Runner:
     """What owns one set of buffers and launches the model for its modes.
 
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
     facts. `takes_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
-    gets to its `fallback`.
+    gets to its `fallback`. `limits`: by axis, the most that a padded batch may have. `captures`:
+    which modes replay what others capture.
     """
 
     name: str
@@ -363,6 +344,8 @@ class Runner:
     slack: tuple[tuple[str, str], ...]
     doc: str
     place: Place
+    limits: tuple[tuple[str, Expr], ...] = ()
+    captures: tuple[Capture, ...] = ()
 
     def accepts_in(self, mode: str) -> tuple[Expr, ...]:
         """The conditions on batches of a mode, given the names of all modes."""

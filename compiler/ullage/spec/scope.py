@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ullage.diagnostics.diagnostic import Collector, Diagnostic
+from ullage.diagnostics.diagnostic import Collector, Diagnostic, Related
 from ullage.expr.errors import ExpressionError, suggestion
 from ullage.expr.kinds import (
     BOOLEAN,
@@ -90,11 +90,11 @@ class Expressions:
         """A resolved boolean."""
         return self.check(expr, scope, BOOLEAN)
 
-    def check(self, expr: Expr, scope: Scope, wanted: Kind) -> Expr:
-        """The resolved expression, which must be of the wanted kind."""
+    def check(self, expr: Expr, scope: Scope, wanted: Kind, related: Related = ()) -> Expr:
+        """The resolved expression, which must be of the wanted kind; `related` says why."""
         resolved, kind = self.infer(expr, scope, wanted if isinstance(wanted, EnumKind) else None)
         if kind is not None:
-            self.expect(kind, wanted, scope, resolved.place)
+            self.expect(kind, wanted, scope, resolved.place, related)
         return resolved
 
     def infer(
@@ -113,7 +113,9 @@ class Expressions:
             self.collector.add(error.diagnostic)
             return expr, None
 
-    def expect(self, kind: Kind, wanted: Kind, scope: Scope, place: Place) -> bool:
+    def expect(
+        self, kind: Kind, wanted: Kind, scope: Scope, place: Place, related: Related = ()
+    ) -> bool:
         """Whether a value is of the wanted kind; records an error if not."""
         match kind, wanted:
             case (IntKind(unit=unit), IntKind(unit=other)) | (
@@ -131,7 +133,7 @@ class Expressions:
             case _:
                 message = f"expected {kind_name(wanted)}, found {kind_name(kind)}"
                 code = problems.WRONG_KIND
-        self.collector.error(code, f"{scope.what}: {message}", place)
+        self.collector.error(code, f"{scope.what}: {message}", place, related=related)
         return False
 
     def _misuses(self, expr: Expr, scope: Scope) -> Iterator[Diagnostic]:

@@ -31,11 +31,10 @@ from ullage.spec.model import (
     Spec,
     Step,
     Transform,
-    WarmUp,
-    Within,
     Worker,
     Writer,
 )
+from ullage.spec.runner_parts import Capture, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
 from ullage.spec.writing import (
     Table,
@@ -158,6 +157,7 @@ _SLOT: Table[Slot] = {
     "accepts": lambda slot: names(slot.accepts),
     "optional": lambda slot: "true" if slot.optional else None,
     "values": lambda slot: span(slot.values),
+    "live_values": lambda slot: span(slot.live_values),
     "on_overflow": lambda slot: "refuse_config" if slot.refuse_on_overflow else None,
     "modes": lambda slot: names(slot.modes),
     "when": lambda slot: condition(slot.when),
@@ -173,6 +173,7 @@ _READ: Table[Read] = {
     "rows": lambda read: read.rows,
     "fill": lambda read: expression_if_any(read.fill),
     "range": lambda read: span(read.range),
+    "writes": lambda read: "true" if read.writes else None,
 }
 
 _READ_LEFT: Table[ReadLeft] = {
@@ -303,7 +304,17 @@ _RUNNER: Table[Runner] = {
     "steps": lambda runner: _steps(runner.steps),
     "warm_up": lambda runner: written_if_any(runner.warm_up, _WARM_UP),
     "slack": lambda runner: dict(runner.slack) or None,
+    "limits": lambda runner: named(runner.limits) or None,
+    "captures": lambda runner: _captures(runner.captures) or None,
 }
+
+
+def _captures(captures: tuple[Capture, ...]) -> Mapping[str, Data]:
+    found: dict[str, tuple[str, ...]] = {}
+    for each in captures:
+        found[each.mode] = (*found.get(each.mode, ()), each.replay)
+    return {mode: replays for mode, replays in found.items()}
+
 
 _AUDIT: Table[Audit] = {
     "audit": lambda audit: audit.name,

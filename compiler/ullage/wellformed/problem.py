@@ -243,11 +243,13 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
     """Each expression with the `when` of what it belongs to."""
     runner = resolved.runners[runner_name]
     for slot in resolved.slots_of(runner):
-        ends = (slot.values.low, slot.values.high) if slot.values else ()
+        ranges = (each for each in (slot.values, slot.live_values) if each is not None)
+        ends = tuple(end for each in ranges for end in (each.low, each.high))
         computed = (slot.compute,) if slot.compute is not None else ()
         yield slot.when, TRUE
         yield from ((each, slot.when) for each in (*ends, *computed))
     yield from ((extent, slot.when) for slot, extent in _fixed(resolved, runner_name))
+    yield from ((limit, TRUE) for _, limit in runner.limits)
     for step in flattened(runner.steps):
         yield step.when, TRUE
         yield from ((within.when, step.when) for within in step.within)

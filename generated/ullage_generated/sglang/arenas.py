@@ -116,7 +116,7 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
-        # specs/sglang/slots.yaml:150: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:153: what is kept shares storage with nothing
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,

@@ -257,7 +257,7 @@ class LiveBatch:
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
     ngram_draft.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -277,123 +277,123 @@ class LiveBatch:
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
     optional in every mode but capture_draft, capture_frozen, ngram_draft.
     """
-    # specs/sglang/slots.yaml:13
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:15
+    # specs/sglang/slots.yaml:193
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional in every mode but ngram_draft.
     """
-    # specs/sglang/slots.yaml:16
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:18
+    # specs/sglang/slots.yaml:183
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
     capture_prefill, ngram_draft; optional in capture_prefill.
     """
-    # specs/sglang/slots.yaml:19
-    # specs/sglang/slots.yaml:129
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:21
+    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:171
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
     each sequence; needed in every mode but capture_multi_layer, capture_prefill, ngram_draft;
     optional in capture_multi_layer, capture_prefill.
     """
-    # specs/sglang/slots.yaml:22
-    # specs/sglang/slots.yaml:132
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:24
+    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:190
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
     optional in every mode but ngram_draft.
     """
-    # specs/sglang/slots.yaml:25
-    # specs/sglang/slots.yaml:95
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:174
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
     tokens of each request; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
     mixed, split_prefill, target_verify; optional in capture_draft_extend,
     capture_multi_layer, capture_prefill.
     """
-    # specs/sglang/slots.yaml:28
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:30
+    # specs/sglang/slots.yaml:177
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
     already in the pool; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
     mixed, split_prefill, target_verify; optional in capture_prefill.
     """
-    # specs/sglang/slots.yaml:31
-    # specs/sglang/slots.yaml:135
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:33
+    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:180
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
     token of each request; optional in every mode but capture, capture_draft,
     capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
     """
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
     mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
     capture_prefill, ngram_draft.
     """
-    # specs/sglang/slots.yaml:37
-    # specs/sglang/slots.yaml:107
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:197
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
     capture_draft, capture_frozen, ngram_draft.
     """
-    # specs/sglang/slots.yaml:40
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:201
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
     capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, ngram_draft.
     """
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
     but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
     capture_prefill, ngram_draft.
     """
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
     capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill,
     ngram_draft.
     """
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; optional in capture.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
     optional in capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
     capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
     all draft steps; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
     in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:80
     topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:80
-    # specs/sglang/slots.yaml:92
-    # specs/sglang/slots.yaml:114
-    # specs/sglang/slots.yaml:205
+    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:117
+    # specs/sglang/slots.yaml:208
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
@@ -402,51 +402,51 @@ class LiveBatch:
     states of the target for the draft model; optional in every mode but capture, decode,
     decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:83
-    # specs/sglang/slots.yaml:142
+    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:145
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:89
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None = None
     """[requests], int32 or int64: drafts that the target agreed with; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None = None
     """[requests], int32 or int64: these and one token more, -1 in a row without a request;
     optional in capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None = None
     """[requests], int64 or int32: the row of each request that has logits; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
     optional in capture_frozen, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:153
     draft_tokens: Tensor | None = None
     """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:156
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; optional in ngram_draft.
     """
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:186
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:204
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
@@ -491,65 +491,65 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor | None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture.
     """
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
     """[tokens, vocab_size], float32: logits of every row of a graph; only where
     enable_decode_graph.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -585,58 +585,58 @@ class DraftExtendGraphDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -669,61 +669,61 @@ class DraftGraphDraftBatch:
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
     """[tokens], int64: rotary positions."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:71
+    # specs/sglang/slots.yaml:74
     draft_seq_lens_of_one: Tensor | None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:80
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:83
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:86
     draft_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:89
     draft_top_ks: Tensor | None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -759,54 +759,54 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in decode_beside_extend,
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -842,54 +842,54 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in draft_extend, extend,
     idle_beside_extend.
     """
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -919,47 +919,47 @@ class FrozenKvGraphDraftBatch:
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
     """[tokens], int64: rotary positions."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:124
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -995,73 +995,73 @@ class MultiLayerGraphDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:132
     layer_seq_lens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:135
     layer_seq_lens_cpu: Tensor | None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:138
     layer_extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:141
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
-    # specs/sglang/slots.yaml:142
+    # specs/sglang/slots.yaml:145
     layer_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:146
+    # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1088,35 +1088,35 @@ class NgramWorkerTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:153
     ngram_draft_tokens: Tensor | None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
     == ngram.
     """
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:156
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:159
     ngram_positions: Tensor | None
     """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:162
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:165
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
     none; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:165
+    # specs/sglang/slots.yaml:168
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1152,61 +1152,61 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1242,66 +1242,66 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
     pp_size > 1.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:205
+    # specs/sglang/slots.yaml:208
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:214
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

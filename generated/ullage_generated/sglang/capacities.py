@@ -37,7 +37,7 @@ class DecodeGraphTargetCapacities:
 
     Attained in capture by requests = max(captured).
     """
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:57
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -147,7 +147,7 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:69
     draft_cache_loc_0: int
     """Bound by capture_draft; proved: sound and tight.
 
@@ -232,7 +232,7 @@ class EagerTargetCapacities:
 
     Attained in target_verify by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
     """Bound by decode_beside_extend, dllm_extend, extend, target_verify; proved: sound and
     tight.
@@ -409,7 +409,7 @@ class EagerDraftCapacities:
 
     Attained in frozen_kv_draft by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
     """Bound by draft_extend; proved: sound and tight.
 
@@ -554,7 +554,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -562,7 +562,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_bonus_tokens_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -570,7 +570,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:124
     frozen_topk_p_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -578,7 +578,7 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:128
     frozen_topk_index_0: int
     """Bound by capture_frozen; proved: sound and tight.
 
@@ -650,7 +650,7 @@ class MultiLayerGraphDraftCapacities:
 
     Attained in capture_multi_layer by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:141
     layer_logits_0: int
     """Bound by capture_multi_layer; proved: sound and tight.
 
@@ -713,7 +713,7 @@ class NgramWorkerTargetCapacities:
 
     Attained in ngram_draft by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:156
     tree_mask_0: int
     """Bound by ngram_draft; proved: sound and tight.
 

@@ -484,7 +484,7 @@ class DraftExtendGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -493,10 +493,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -505,11 +505,11 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -518,10 +518,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -530,9 +530,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -541,9 +541,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:95",
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -554,10 +554,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -568,10 +568,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -582,10 +582,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -596,10 +596,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:110
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -608,7 +608,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -686,24 +686,24 @@ class DraftExtendGraphDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -711,7 +711,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -719,7 +719,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -729,13 +729,13 @@ class DraftExtendGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:110
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:114
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -797,7 +797,7 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -808,7 +808,7 @@ class DraftExtendGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -817,7 +817,7 @@ class DraftExtendGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -826,7 +826,7 @@ class DraftExtendGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -835,7 +835,7 @@ class DraftExtendGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -844,7 +844,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -853,7 +853,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -862,7 +862,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -871,7 +871,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -880,7 +880,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
@@ -918,49 +918,49 @@ class DraftExtendGraphDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.verify_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:104"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:107"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
 
     def _execute_capturing(

@@ -450,7 +450,7 @@ class DraftGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -459,10 +459,10 @@ class DraftGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -471,11 +471,11 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -484,11 +484,11 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -497,10 +497,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:69
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -512,10 +512,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:69",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:77
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -524,9 +524,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:74",
+                place="specs/sglang/slots.yaml:77",
             )
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:80
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -537,10 +537,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:77",
+                place="specs/sglang/slots.yaml:80",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:83
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -549,9 +549,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:83",
             )
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -560,9 +560,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:83",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:89
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -571,7 +571,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:89",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -642,21 +642,21 @@ class DraftGraphDraftRunner:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
         # specs/sglang/slots.yaml:6
         load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:69
         if views.draft_cache_loc is not None:
             load_rows(
                 views.draft_cache_loc,
@@ -664,25 +664,25 @@ class DraftGraphDraftRunner:
                 rows.tokens * present(config.speculative_num_steps),
                 0,
             )
-        # specs/sglang/slots.yaml:71
+        # specs/sglang/slots.yaml:74
         if views.draft_seq_lens_of_one is not None:
             write_scalar(views.draft_seq_lens_of_one, 1)
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:77
         if views.draft_topk_p is not None:
             load_rows(views.draft_topk_p, draft_topk_p, rows.requests, 0)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:80
         if views.draft_topk_index is not None:
             load_rows(views.draft_topk_index, draft_topk_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:83
         if views.draft_hidden_states is not None and draft_hidden_states is not None:
             load_rows(views.draft_hidden_states, draft_hidden_states, rows.requests, 0)
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.draft_temperatures is not None and draft_temperatures is not None:
             load_rows(views.draft_temperatures, draft_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:89
         if views.draft_top_ks is not None and draft_top_ks is not None:
             load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:92
         batch = DraftGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -744,7 +744,7 @@ class DraftGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -753,7 +753,7 @@ class DraftGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -762,7 +762,7 @@ class DraftGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -771,16 +771,16 @@ class DraftGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if registry.draft_cache_loc is not None and live.draft_cache_loc is not None:
             check_values(
                 mode,
                 "draft_cache_loc",
                 live.draft_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:69",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -789,11 +789,11 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:77",
+                place="specs/sglang/slots.yaml:80",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
-                mode, "draft_top_ks", live.top_ks, 0, 2147483647, place="specs/sglang/slots.yaml:86"
+                mode, "draft_top_ks", live.top_ks, 0, 2147483647, place="specs/sglang/slots.yaml:89"
             )
 
     def _poison_drafting(self, live: LiveBatch) -> None:
@@ -827,47 +827,47 @@ class DraftGraphDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:67"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:69"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:74"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:77"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
-                mode, "draft_topk_index", batch.draft_topk_index, place="specs/sglang/slots.yaml:77"
+                mode, "draft_topk_index", batch.draft_topk_index, place="specs/sglang/slots.yaml:80"
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:83",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:83",
+                place="specs/sglang/slots.yaml:86",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:86"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:89"
             )
 
     def _execute_capturing(

@@ -398,7 +398,7 @@ class EagerDraftRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -492,7 +492,7 @@ class EagerDraftRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -637,7 +637,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
             "else max_running_requests",
@@ -794,7 +794,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="min(max_running_requests, prefill_limit_draft)",
         )
         check_extent(
@@ -958,7 +958,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="1",
         )
         check_extent(
@@ -1017,7 +1017,7 @@ class EagerDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1026,9 +1026,9 @@ class EagerDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1037,10 +1037,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1049,10 +1049,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1061,9 +1061,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         if live.extend_seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1072,10 +1072,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         if live.extend_prefix_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1084,10 +1084,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1096,10 +1096,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -1110,10 +1110,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1122,9 +1122,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1133,9 +1133,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1146,10 +1146,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1160,7 +1160,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1233,24 +1233,24 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if views.encoder_lens is not None:
             load_rows(
                 views.encoder_lens,
@@ -1258,19 +1258,19 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:209
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1331,7 +1331,7 @@ class EagerDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1342,7 +1342,7 @@ class EagerDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1351,7 +1351,7 @@ class EagerDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1360,7 +1360,7 @@ class EagerDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1369,7 +1369,7 @@ class EagerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if live.extend_seq_lens is not None:
             check_values(
@@ -1378,7 +1378,7 @@ class EagerDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
             )
         if live.extend_prefix_lens is not None:
             check_values(
@@ -1387,7 +1387,7 @@ class EagerDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if live.extend_start_loc is not None:
             check_values(
@@ -1396,7 +1396,7 @@ class EagerDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -1405,7 +1405,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1414,7 +1414,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1423,7 +1423,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1432,7 +1432,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1470,47 +1470,47 @@ class EagerDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:25"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1554,7 +1554,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1563,10 +1563,10 @@ class EagerDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1575,11 +1575,11 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1588,11 +1588,11 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1601,10 +1601,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -1615,10 +1615,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1627,9 +1627,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1638,9 +1638,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1651,10 +1651,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1665,7 +1665,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1735,17 +1735,17 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if views.encoder_lens is not None:
             load_rows(
                 views.encoder_lens,
@@ -1753,19 +1753,19 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:209
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1826,7 +1826,7 @@ class EagerDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1837,7 +1837,7 @@ class EagerDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1846,7 +1846,7 @@ class EagerDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1855,7 +1855,7 @@ class EagerDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1864,7 +1864,7 @@ class EagerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -1873,7 +1873,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1882,7 +1882,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1891,7 +1891,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1900,7 +1900,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
@@ -1938,32 +1938,32 @@ class EagerDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _execute_extending(

@@ -455,7 +455,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -546,7 +546,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -655,7 +655,7 @@ class EagerTargetRunner:
                 ),
                 out_cache_loc=torch.full(
                     (rows_tokens,),
-                    0,
+                    1,
                     dtype=self.registry.out_cache_loc.dtype,
                     device=self.registry.out_cache_loc.device,
                 ),
@@ -880,7 +880,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="max_running_requests",
         )
         check_extent(
@@ -949,7 +949,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
             "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
             " max_running_requests",
@@ -1047,7 +1047,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1149,7 +1149,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="1",
         )
         check_extent(
@@ -1275,7 +1275,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1373,7 +1373,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1441,7 +1441,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:25",
+            place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * "
             "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
@@ -1504,7 +1504,7 @@ class EagerTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1513,10 +1513,10 @@ class EagerTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1525,11 +1525,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1538,11 +1538,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1551,10 +1551,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -1565,11 +1565,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1578,10 +1578,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1590,10 +1590,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1604,11 +1604,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1619,7 +1619,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -1690,17 +1690,17 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if views.encoder_lens is not None:
             load_rows(
                 views.encoder_lens,
@@ -1708,19 +1708,19 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:209
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1781,7 +1781,7 @@ class EagerTargetRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1792,7 +1792,7 @@ class EagerTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -1801,7 +1801,7 @@ class EagerTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -1810,7 +1810,7 @@ class EagerTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -1819,7 +1819,7 @@ class EagerTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -1828,7 +1828,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1837,7 +1837,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1846,7 +1846,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1855,7 +1855,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_decode(self, live: LiveBatch) -> None:
@@ -1893,32 +1893,32 @@ class EagerTargetRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1964,7 +1964,7 @@ class EagerTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1973,9 +1973,9 @@ class EagerTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1984,10 +1984,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -1996,10 +1996,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -2008,9 +2008,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         if live.extend_seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -2019,10 +2019,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         if live.extend_prefix_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -2031,10 +2031,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -2043,10 +2043,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -2057,10 +2057,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2069,9 +2069,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2080,9 +2080,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2093,10 +2093,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2107,7 +2107,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2182,24 +2182,24 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:25
+        # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:28
+        # specs/sglang/slots.yaml:30
         load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:31
+        # specs/sglang/slots.yaml:33
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:34
+        # specs/sglang/slots.yaml:36
         if views.encoder_lens is not None:
             load_rows(
                 views.encoder_lens,
@@ -2207,19 +2207,19 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:37
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:209
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -2280,7 +2280,7 @@ class EagerTargetRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -2291,7 +2291,7 @@ class EagerTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -2300,7 +2300,7 @@ class EagerTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -2309,7 +2309,7 @@ class EagerTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -2318,7 +2318,7 @@ class EagerTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if live.extend_seq_lens is not None:
             check_values(
@@ -2327,7 +2327,7 @@ class EagerTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:25",
+                place="specs/sglang/slots.yaml:27",
             )
         if live.extend_prefix_lens is not None:
             check_values(
@@ -2336,7 +2336,7 @@ class EagerTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if live.extend_start_loc is not None:
             check_values(
@@ -2345,7 +2345,7 @@ class EagerTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:31",
+                place="specs/sglang/slots.yaml:33",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -2354,7 +2354,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:34",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2363,7 +2363,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2372,7 +2372,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2381,7 +2381,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -2419,47 +2419,47 @@ class EagerTargetRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:25"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:28",
+                place="specs/sglang/slots.yaml:30",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:37",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _execute_decoding(

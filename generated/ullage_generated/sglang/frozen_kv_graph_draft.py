@@ -463,7 +463,7 @@ class FrozenKvGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -472,10 +472,10 @@ class FrozenKvGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -484,11 +484,11 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -497,11 +497,11 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -510,10 +510,10 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:114
+        # specs/sglang/slots.yaml:117
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -528,9 +528,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:114",
+                place="specs/sglang/slots.yaml:117",
             )
-        # specs/sglang/slots.yaml:118
+        # specs/sglang/slots.yaml:121
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -542,7 +542,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:121",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -600,21 +600,21 @@ class FrozenKvGraphDraftRunner:
             self._poison_frozen_drafting(live)
         # specs/sglang/slots.yaml:6
         load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
+        # specs/sglang/slots.yaml:21
         load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:22
+        # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:114
+        # specs/sglang/slots.yaml:117
         if views.frozen_hidden_states is not None:
             load_rows(
                 views.frozen_hidden_states,
@@ -622,7 +622,7 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 None,
             )
-        # specs/sglang/slots.yaml:118
+        # specs/sglang/slots.yaml:121
         if views.frozen_bonus_tokens is not None:
             load_rows(
                 views.frozen_bonus_tokens,
@@ -630,8 +630,8 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 0,
             )
-        # specs/sglang/slots.yaml:121
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:124
+        # specs/sglang/slots.yaml:128
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -677,7 +677,7 @@ class FrozenKvGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -686,7 +686,7 @@ class FrozenKvGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
             check_values(
@@ -695,7 +695,7 @@ class FrozenKvGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
+                place="specs/sglang/slots.yaml:21",
             )
         if live.seq_lens_cpu is not None:
             check_values(
@@ -704,7 +704,7 @@ class FrozenKvGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
+                place="specs/sglang/slots.yaml:24",
             )
         if registry.frozen_bonus_tokens is not None and live.bonus_tokens is not None:
             check_values(
@@ -713,7 +713,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:121",
             )
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
@@ -740,24 +740,24 @@ class FrozenKvGraphDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
         if batch.seq_lens_cpu is not None:
             require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.frozen_bonus_tokens is not None:
             require_unpoisoned(
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:121",
             )
 
     def _execute_capturing(

@@ -483,7 +483,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
             check_source(
                 mode,
@@ -492,10 +492,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
                 known=known,
             )
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
             check_source(
                 mode,
@@ -504,11 +504,11 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -517,9 +517,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:95",
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -530,10 +530,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -544,10 +544,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -558,10 +558,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -572,10 +572,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:110
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -584,9 +584,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:132
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -595,10 +595,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:132",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:135
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -607,10 +607,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:135",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:138
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -621,10 +621,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:138",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:142
+        # specs/sglang/slots.yaml:145
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -633,7 +633,7 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:142",
+                place="specs/sglang/slots.yaml:145",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -718,19 +718,19 @@ class MultiLayerGraphDraftRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
+        # specs/sglang/slots.yaml:15
         if mrope_positions is not None:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
+        # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:95
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:98
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -738,7 +738,7 @@ class MultiLayerGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:101
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -746,7 +746,7 @@ class MultiLayerGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:104
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -756,30 +756,30 @@ class MultiLayerGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:107
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:110
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:132
         if views.layer_seq_lens is not None:
             load_rows(views.layer_seq_lens, layer_seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:135
         if views.layer_seq_lens_cpu is not None and layer_seq_lens_cpu is not None:
             load_rows(
                 views.layer_seq_lens_cpu, layer_seq_lens_cpu, rows.requests, config.sequence_fill
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:138
         if views.layer_extend_start_loc is not None:
             load_rows(
                 views.layer_extend_start_loc, layer_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:138
-        # specs/sglang/slots.yaml:142
+        # specs/sglang/slots.yaml:141
+        # specs/sglang/slots.yaml:145
         if views.layer_temperatures is not None and layer_temperatures is not None:
             load_rows(views.layer_temperatures, layer_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:146
+        # specs/sglang/slots.yaml:149
         batch = MultiLayerGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -844,7 +844,7 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -855,7 +855,7 @@ class MultiLayerGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
+                place="specs/sglang/slots.yaml:15",
             )
         if live.req_pool_indices is not None:
             check_values(
@@ -864,7 +864,7 @@ class MultiLayerGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:16",
+                place="specs/sglang/slots.yaml:18",
             )
         if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -873,7 +873,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -882,7 +882,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -891,7 +891,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -900,7 +900,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:107",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -909,7 +909,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -918,7 +918,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:132",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -927,7 +927,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:135",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -936,7 +936,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:138",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
@@ -977,68 +977,68 @@ class MultiLayerGraphDraftRunner:
             )
         if batch.mrope_positions is not None:
             require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
             )
         if batch.req_pool_indices is not None:
             require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
         if batch.verify_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:98",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:101",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:104",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:104"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:107"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:110",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:129"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:132"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:135",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:138",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:142",
+                place="specs/sglang/slots.yaml:145",
             )
 
     def _execute_capturing(

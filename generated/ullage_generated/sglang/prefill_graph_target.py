@@ -816,7 +816,7 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -825,9 +825,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:63",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -836,9 +836,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:66",
             )
-        # specs/sglang/slots.yaml:168
+        # specs/sglang/slots.yaml:171
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -849,10 +849,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:168",
+                place="specs/sglang/slots.yaml:171",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:171
+        # specs/sglang/slots.yaml:174
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -863,10 +863,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:171",
+                place="specs/sglang/slots.yaml:174",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:174
+        # specs/sglang/slots.yaml:177
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -877,10 +877,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:177",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:177
+        # specs/sglang/slots.yaml:180
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -889,10 +889,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:180",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:180
+        # specs/sglang/slots.yaml:183
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -903,10 +903,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:183",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:186
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -915,10 +915,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:186",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:187
+        # specs/sglang/slots.yaml:190
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -927,9 +927,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:190",
             )
-        # specs/sglang/slots.yaml:190
+        # specs/sglang/slots.yaml:193
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -938,9 +938,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:193",
             )
-        # specs/sglang/slots.yaml:194
+        # specs/sglang/slots.yaml:197
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -949,9 +949,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:194",
+                place="specs/sglang/slots.yaml:197",
             )
-        # specs/sglang/slots.yaml:198
+        # specs/sglang/slots.yaml:201
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -960,9 +960,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:198",
+                place="specs/sglang/slots.yaml:201",
             )
-        # specs/sglang/slots.yaml:201
+        # specs/sglang/slots.yaml:204
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -971,7 +971,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:201",
+                place="specs/sglang/slots.yaml:204",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1065,52 +1065,52 @@ class PrefillGraphTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:168
+        # specs/sglang/slots.yaml:171
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:171
+        # specs/sglang/slots.yaml:174
         if views.static_extend_seq_lens is not None:
             load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:174
+        # specs/sglang/slots.yaml:177
         if views.static_extend_prefix_lens is not None:
             load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:177
+        # specs/sglang/slots.yaml:180
         if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
             load_rows(
                 views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:180
+        # specs/sglang/slots.yaml:183
         if views.static_req_pool_indices is not None:
             load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:186
         if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
             load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:187
+        # specs/sglang/slots.yaml:190
         if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
             load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:190
+        # specs/sglang/slots.yaml:193
         if views.static_mrope_positions is not None and static_mrope_positions is not None:
             load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:194
+        # specs/sglang/slots.yaml:197
         if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
             load_rows(
                 views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
             )
-        # specs/sglang/slots.yaml:198
+        # specs/sglang/slots.yaml:201
         if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
             load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:201
+        # specs/sglang/slots.yaml:204
         if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
             load_rows(
                 views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
             )
-        # specs/sglang/slots.yaml:209
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = PrefillGraphTargetBatch(
             mode=live.mode,
@@ -1186,7 +1186,7 @@ class PrefillGraphTargetRunner:
                 mode,
                 "out_cache_loc",
                 live.out_cache_loc,
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
@@ -1197,7 +1197,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:168",
+                place="specs/sglang/slots.yaml:171",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1206,7 +1206,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:171",
+                place="specs/sglang/slots.yaml:174",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1215,7 +1215,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:177",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1224,7 +1224,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:180",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1233,7 +1233,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:183",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1242,7 +1242,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:186",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1251,7 +1251,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:190",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1260,7 +1260,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:193",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1269,7 +1269,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:194",
+                place="specs/sglang/slots.yaml:197",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1278,7 +1278,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:201",
+                place="specs/sglang/slots.yaml:204",
             )
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
@@ -1317,70 +1317,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:168"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:171"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:171",
+                place="specs/sglang/slots.yaml:174",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:177",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:180",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:183",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:186",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:190",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:193",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:194",
+                place="specs/sglang/slots.yaml:197",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:198",
+                place="specs/sglang/slots.yaml:201",
             )
 
     def _execute_capturing(

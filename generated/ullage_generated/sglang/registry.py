@@ -50,54 +50,54 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
     """[tokens, vocab_size]: logits of every row of a graph."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -269,37 +269,37 @@ class DecodeGraphTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -370,43 +370,43 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
 
@@ -576,31 +576,31 @@ class DraftExtendGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:92
-    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:95
-    verify_extend_seq_lens: Tensor | None
+    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:98
-    num_correct_drafts: Tensor | None
+    verify_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:101
-    num_accept_tokens: Tensor | None
+    num_correct_drafts: Tensor | None
     # specs/sglang/slots.yaml:104
-    select_index: Tensor | None
+    num_accept_tokens: Tensor | None
     # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
 
     @classmethod
@@ -664,46 +664,46 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:6
     positions: Tensor
     """[tokens]: rotary positions."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:71
+    # specs/sglang/slots.yaml:74
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:77
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:80
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:83
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:86
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:89
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
 
@@ -878,33 +878,33 @@ class DraftGraphDraftViews:
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
     positions: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None
-    # specs/sglang/slots.yaml:71
-    draft_seq_lens_of_one: Tensor | None
     # specs/sglang/slots.yaml:74
-    draft_topk_p: Tensor | None
+    draft_seq_lens_of_one: Tensor | None
     # specs/sglang/slots.yaml:77
-    draft_topk_index: Tensor | None
+    draft_topk_p: Tensor | None
     # specs/sglang/slots.yaml:80
-    draft_hidden_states: Tensor | None
+    draft_topk_index: Tensor | None
     # specs/sglang/slots.yaml:83
-    draft_temperatures: Tensor | None
+    draft_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:86
-    draft_top_ks: Tensor | None
+    draft_temperatures: Tensor | None
     # specs/sglang/slots.yaml:89
+    draft_top_ks: Tensor | None
+    # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
 
     @classmethod
@@ -977,43 +977,43 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1145,31 +1145,31 @@ class EagerTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1220,43 +1220,43 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1388,31 +1388,31 @@ class EagerDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor
-    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor
-    # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
-    # specs/sglang/slots.yaml:34
+    # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1457,38 +1457,38 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:6
     positions: Tensor
     """[tokens]: rotary positions."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:121
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:124
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
 
@@ -1630,25 +1630,25 @@ class FrozenKvGraphDraftViews:
 
     # specs/sglang/slots.yaml:6
     positions: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:21
     seq_lens: Tensor
-    # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:118
-    frozen_bonus_tokens: Tensor | None
     # specs/sglang/slots.yaml:121
+    frozen_bonus_tokens: Tensor | None
+    # specs/sglang/slots.yaml:124
     frozen_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
 
     @classmethod
@@ -1715,54 +1715,54 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
     """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:132
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:135
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:138
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:141
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:142
+    # specs/sglang/slots.yaml:145
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:146
+    # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
@@ -1969,37 +1969,37 @@ class MultiLayerGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:15
     mrope_positions: Tensor
-    # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:92
-    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:95
-    verify_extend_seq_lens: Tensor | None
+    target_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:98
-    num_correct_drafts: Tensor | None
+    verify_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:101
-    num_accept_tokens: Tensor | None
+    num_correct_drafts: Tensor | None
     # specs/sglang/slots.yaml:104
-    select_index: Tensor | None
+    num_accept_tokens: Tensor | None
     # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:129
-    layer_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:132
-    layer_seq_lens_cpu: Tensor | None
+    layer_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:135
-    layer_extend_start_loc: Tensor | None
+    layer_seq_lens_cpu: Tensor | None
     # specs/sglang/slots.yaml:138
+    layer_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:141
     layer_logits: Tensor | None
-    # specs/sglang/slots.yaml:142
+    # specs/sglang/slots.yaml:145
     layer_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:146
+    # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
 
     @classmethod
@@ -2077,22 +2077,22 @@ class NgramWorkerTargetRegistry:
     """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:150
+    # specs/sglang/slots.yaml:153
     ngram_draft_tokens: Tensor | None
     """[tokens]: tokens of the tree that was looked up."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:156
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:159
     ngram_positions: Tensor | None
     """[tokens]: rotary positions of the tree."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:162
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:165
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
-    # specs/sglang/slots.yaml:165
+    # specs/sglang/slots.yaml:168
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
 
@@ -2224,17 +2224,17 @@ class NgramWorkerTargetRegistry:
 class NgramWorkerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/slots.yaml:150
-    ngram_draft_tokens: Tensor | None
     # specs/sglang/slots.yaml:153
-    tree_mask: Tensor | None
+    ngram_draft_tokens: Tensor | None
     # specs/sglang/slots.yaml:156
-    ngram_positions: Tensor | None
+    tree_mask: Tensor | None
     # specs/sglang/slots.yaml:159
-    retrieve_indexes: Tensor | None
+    ngram_positions: Tensor | None
     # specs/sglang/slots.yaml:162
-    retrieve_next_token: Tensor | None
+    retrieve_indexes: Tensor | None
     # specs/sglang/slots.yaml:165
+    retrieve_next_token: Tensor | None
+    # specs/sglang/slots.yaml:168
     retrieve_next_sibling: Tensor | None
 
     @classmethod
@@ -2293,46 +2293,46 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -2522,33 +2522,33 @@ class PrefillGraphTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:168
-    static_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:171
-    static_extend_seq_lens: Tensor | None
+    static_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:174
-    static_extend_prefix_lens: Tensor | None
+    static_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:177
-    static_extend_start_loc: Tensor | None
+    static_extend_prefix_lens: Tensor | None
     # specs/sglang/slots.yaml:180
-    static_req_pool_indices: Tensor | None
+    static_extend_start_loc: Tensor | None
     # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:187
-    static_seq_lens_cpu: Tensor | None
     # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:198
-    static_mamba_track_mask: Tensor | None
     # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -2618,49 +2618,49 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
     """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:205
+    # specs/sglang/slots.yaml:208
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -2862,35 +2862,35 @@ class PrefillGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:168
-    static_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:171
-    static_extend_seq_lens: Tensor | None
+    static_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:174
-    static_extend_prefix_lens: Tensor | None
+    static_extend_seq_lens: Tensor | None
     # specs/sglang/slots.yaml:177
-    static_extend_start_loc: Tensor | None
+    static_extend_prefix_lens: Tensor | None
     # specs/sglang/slots.yaml:180
-    static_req_pool_indices: Tensor | None
+    static_extend_start_loc: Tensor | None
     # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:187
-    static_seq_lens_cpu: Tensor | None
     # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:198
-    static_mamba_track_mask: Tensor | None
     # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:205
+    # specs/sglang/slots.yaml:208
     static_draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod

@@ -340,7 +340,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -349,10 +349,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -361,11 +361,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -374,11 +374,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -387,10 +387,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -401,11 +401,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -417,10 +417,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -429,10 +429,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -443,11 +443,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -458,7 +458,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -486,7 +486,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -497,7 +497,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -506,7 +506,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -515,7 +515,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -524,7 +524,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -533,7 +533,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -545,7 +545,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -557,7 +557,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -566,7 +566,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -653,7 +653,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -662,10 +662,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -674,11 +674,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -687,11 +687,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -700,10 +700,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:25
+                # specs/sglang/slots.yaml:27
                 if live.extend_seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -712,11 +712,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
+                        place="specs/sglang/slots.yaml:27",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:28
+                # specs/sglang/slots.yaml:30
                 if live.extend_prefix_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -725,11 +725,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
+                        place="specs/sglang/slots.yaml:30",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:31
+                # specs/sglang/slots.yaml:33
                 if live.extend_start_loc is not None:
                     check_source(
                         mode,
@@ -738,11 +738,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
+                        place="specs/sglang/slots.yaml:33",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -753,11 +753,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -769,10 +769,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -781,10 +781,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -795,11 +795,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -810,7 +810,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -838,7 +838,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -849,7 +849,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -858,7 +858,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -867,7 +867,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -876,7 +876,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if live.extend_seq_lens is not None:
                         check_values(
@@ -885,7 +885,7 @@ class TargetRunners:
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:25",
+                            place="specs/sglang/slots.yaml:27",
                         )
                     if live.extend_prefix_lens is not None:
                         check_values(
@@ -894,7 +894,7 @@ class TargetRunners:
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
+                            place="specs/sglang/slots.yaml:30",
                         )
                     if live.extend_start_loc is not None:
                         check_values(
@@ -903,7 +903,7 @@ class TargetRunners:
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:31",
+                            place="specs/sglang/slots.yaml:33",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -912,7 +912,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -924,7 +924,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -936,7 +936,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -945,7 +945,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1028,7 +1028,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -1037,10 +1037,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1049,11 +1049,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1062,11 +1062,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -1075,10 +1075,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -1089,11 +1089,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1105,10 +1105,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1117,10 +1117,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1131,11 +1131,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1146,7 +1146,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1174,7 +1174,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -1185,7 +1185,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -1194,7 +1194,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -1203,7 +1203,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -1212,7 +1212,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -1221,7 +1221,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -1233,7 +1233,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1245,7 +1245,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1254,7 +1254,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1395,7 +1395,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -1467,7 +1467,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -1476,10 +1476,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1488,11 +1488,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1501,11 +1501,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -1514,10 +1514,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -1528,11 +1528,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1544,10 +1544,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1556,10 +1556,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1570,11 +1570,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1585,7 +1585,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1613,7 +1613,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -1624,7 +1624,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -1633,7 +1633,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -1642,7 +1642,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -1651,7 +1651,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -1660,7 +1660,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -1672,7 +1672,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1684,7 +1684,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1693,7 +1693,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1763,7 +1763,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -1772,10 +1772,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1784,11 +1784,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1797,11 +1797,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -1810,10 +1810,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:25
+                # specs/sglang/slots.yaml:27
                 if live.extend_seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1822,11 +1822,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
+                        place="specs/sglang/slots.yaml:27",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:28
+                # specs/sglang/slots.yaml:30
                 if live.extend_prefix_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -1835,11 +1835,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
+                        place="specs/sglang/slots.yaml:30",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:31
+                # specs/sglang/slots.yaml:33
                 if live.extend_start_loc is not None:
                     check_source(
                         mode,
@@ -1848,11 +1848,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
+                        place="specs/sglang/slots.yaml:33",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -1863,11 +1863,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1879,10 +1879,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1891,10 +1891,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1905,11 +1905,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1920,7 +1920,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1948,7 +1948,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -1959,7 +1959,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -1968,7 +1968,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -1977,7 +1977,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -1986,7 +1986,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if live.extend_seq_lens is not None:
                         check_values(
@@ -1995,7 +1995,7 @@ class TargetRunners:
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:25",
+                            place="specs/sglang/slots.yaml:27",
                         )
                     if live.extend_prefix_lens is not None:
                         check_values(
@@ -2004,7 +2004,7 @@ class TargetRunners:
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
+                            place="specs/sglang/slots.yaml:30",
                         )
                     if live.extend_start_loc is not None:
                         check_values(
@@ -2013,7 +2013,7 @@ class TargetRunners:
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:31",
+                            place="specs/sglang/slots.yaml:33",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -2022,7 +2022,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -2034,7 +2034,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2046,7 +2046,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2055,7 +2055,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2217,7 +2217,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -2373,7 +2373,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -2382,10 +2382,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2394,11 +2394,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2407,11 +2407,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -2420,10 +2420,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:25
+                # specs/sglang/slots.yaml:27
                 if live.extend_seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2432,11 +2432,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
+                        place="specs/sglang/slots.yaml:27",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:28
+                # specs/sglang/slots.yaml:30
                 if live.extend_prefix_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2445,11 +2445,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
+                        place="specs/sglang/slots.yaml:30",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:31
+                # specs/sglang/slots.yaml:33
                 if live.extend_start_loc is not None:
                     check_source(
                         mode,
@@ -2458,11 +2458,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
+                        place="specs/sglang/slots.yaml:33",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -2473,11 +2473,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2489,10 +2489,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2501,10 +2501,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2515,11 +2515,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2530,7 +2530,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2558,7 +2558,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -2569,7 +2569,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -2578,7 +2578,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -2587,7 +2587,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -2596,7 +2596,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if live.extend_seq_lens is not None:
                         check_values(
@@ -2605,7 +2605,7 @@ class TargetRunners:
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:25",
+                            place="specs/sglang/slots.yaml:27",
                         )
                     if live.extend_prefix_lens is not None:
                         check_values(
@@ -2614,7 +2614,7 @@ class TargetRunners:
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
+                            place="specs/sglang/slots.yaml:30",
                         )
                     if live.extend_start_loc is not None:
                         check_values(
@@ -2623,7 +2623,7 @@ class TargetRunners:
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:31",
+                            place="specs/sglang/slots.yaml:33",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -2632,7 +2632,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -2644,7 +2644,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2656,7 +2656,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2665,7 +2665,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2748,7 +2748,7 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -2757,10 +2757,10 @@ class TargetRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2769,11 +2769,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -2782,11 +2782,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -2795,10 +2795,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -2809,11 +2809,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2825,10 +2825,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2837,10 +2837,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2851,11 +2851,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2866,7 +2866,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2894,7 +2894,7 @@ class TargetRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -2905,7 +2905,7 @@ class TargetRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -2914,7 +2914,7 @@ class TargetRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -2923,7 +2923,7 @@ class TargetRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -2932,7 +2932,7 @@ class TargetRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -2941,7 +2941,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -2953,7 +2953,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2965,7 +2965,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2974,7 +2974,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3469,7 +3469,7 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -3478,10 +3478,10 @@ class DraftRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -3490,7 +3490,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
@@ -3518,7 +3518,7 @@ class DraftRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             present(config.max_total_tokens_draft) + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -3529,7 +3529,7 @@ class DraftRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -3538,7 +3538,7 @@ class DraftRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3621,7 +3621,7 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -3630,10 +3630,10 @@ class DraftRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -3642,11 +3642,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -3655,11 +3655,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -3668,7 +3668,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
                 if self.debug.values:
@@ -3697,7 +3697,7 @@ class DraftRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -3706,7 +3706,7 @@ class DraftRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -3715,7 +3715,7 @@ class DraftRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -3724,7 +3724,7 @@ class DraftRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3867,7 +3867,7 @@ class DraftRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             present(config.max_total_tokens_draft) + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -3932,7 +3932,7 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -3941,10 +3941,10 @@ class DraftRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -3953,11 +3953,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -3966,11 +3966,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -3979,7 +3979,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
                 if self.debug.values:
@@ -3999,7 +3999,7 @@ class DraftRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -4008,7 +4008,7 @@ class DraftRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -4017,7 +4017,7 @@ class DraftRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -4026,7 +4026,7 @@ class DraftRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -4098,7 +4098,7 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -4107,10 +4107,10 @@ class DraftRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4119,11 +4119,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4132,11 +4132,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -4145,10 +4145,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -4159,11 +4159,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -4175,10 +4175,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -4187,10 +4187,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -4201,11 +4201,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -4216,7 +4216,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -4244,7 +4244,7 @@ class DraftRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             present(config.max_total_tokens_draft) + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -4255,7 +4255,7 @@ class DraftRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -4264,7 +4264,7 @@ class DraftRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -4273,7 +4273,7 @@ class DraftRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -4282,7 +4282,7 @@ class DraftRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -4291,7 +4291,7 @@ class DraftRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -4303,7 +4303,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -4315,7 +4315,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -4324,7 +4324,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -4392,7 +4392,7 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
+                # specs/sglang/slots.yaml:15
                 if live.mrope_positions is not None:
                     check_source(
                         mode,
@@ -4401,10 +4401,10 @@ class DraftRunners:
                         shape=(3, rows.tokens),
                         into=registry.mrope_positions,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
+                        place="specs/sglang/slots.yaml:15",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:16
+                # specs/sglang/slots.yaml:18
                 if live.req_pool_indices is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4413,11 +4413,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.req_pool_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
+                        place="specs/sglang/slots.yaml:18",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
+                # specs/sglang/slots.yaml:21
                 if live.seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4426,11 +4426,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
+                        place="specs/sglang/slots.yaml:21",
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:22
+                # specs/sglang/slots.yaml:24
                 if live.seq_lens_cpu is not None:
                     check_source(
                         mode,
@@ -4439,10 +4439,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.seq_lens_cpu,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
+                        place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:25
+                # specs/sglang/slots.yaml:27
                 if live.extend_seq_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4451,11 +4451,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
+                        place="specs/sglang/slots.yaml:27",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:28
+                # specs/sglang/slots.yaml:30
                 if live.extend_prefix_lens is not None or rows.requests > 0:
                     check_source(
                         mode,
@@ -4464,11 +4464,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
+                        place="specs/sglang/slots.yaml:30",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:31
+                # specs/sglang/slots.yaml:33
                 if live.extend_start_loc is not None:
                     check_source(
                         mode,
@@ -4477,11 +4477,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
+                        place="specs/sglang/slots.yaml:33",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
+                # specs/sglang/slots.yaml:36
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -4492,11 +4492,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:37
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -4508,10 +4508,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -4520,10 +4520,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -4534,11 +4534,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -4549,7 +4549,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -4577,7 +4577,7 @@ class DraftRunners:
                             mode,
                             "out_cache_loc",
                             live.out_cache_loc,
-                            0,
+                            1,
                             present(config.max_total_tokens_draft) + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
@@ -4588,7 +4588,7 @@ class DraftRunners:
                             live.mrope_positions,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
+                            place="specs/sglang/slots.yaml:15",
                         )
                     if live.req_pool_indices is not None:
                         check_values(
@@ -4597,7 +4597,7 @@ class DraftRunners:
                             live.req_pool_indices,
                             0,
                             config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
+                            place="specs/sglang/slots.yaml:18",
                         )
                     if live.seq_lens is not None:
                         check_values(
@@ -4606,7 +4606,7 @@ class DraftRunners:
                             live.seq_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
+                            place="specs/sglang/slots.yaml:21",
                         )
                     if live.seq_lens_cpu is not None:
                         check_values(
@@ -4615,7 +4615,7 @@ class DraftRunners:
                             live.seq_lens_cpu,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
+                            place="specs/sglang/slots.yaml:24",
                         )
                     if live.extend_seq_lens is not None:
                         check_values(
@@ -4624,7 +4624,7 @@ class DraftRunners:
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:25",
+                            place="specs/sglang/slots.yaml:27",
                         )
                     if live.extend_prefix_lens is not None:
                         check_values(
@@ -4633,7 +4633,7 @@ class DraftRunners:
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
+                            place="specs/sglang/slots.yaml:30",
                         )
                     if live.extend_start_loc is not None:
                         check_values(
@@ -4642,7 +4642,7 @@ class DraftRunners:
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:31",
+                            place="specs/sglang/slots.yaml:33",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -4651,7 +4651,7 @@ class DraftRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -4663,7 +4663,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -4675,7 +4675,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -4684,7 +4684,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:

@@ -395,7 +395,7 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -475,7 +475,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -546,7 +546,7 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -615,7 +615,7 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -685,7 +685,7 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -778,7 +778,7 @@ def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Conf
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -842,7 +842,7 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -936,7 +936,7 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         )
@@ -1002,7 +1002,7 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         )
@@ -1079,7 +1079,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1144,7 +1144,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1216,7 +1216,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1292,7 +1292,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1362,7 +1362,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1424,7 +1424,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1508,7 +1508,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1584,7 +1584,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1656,7 +1656,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -1747,7 +1747,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -1819,7 +1819,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -1888,7 +1888,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -1960,7 +1960,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2023,7 +2023,7 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2085,7 +2085,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2297,7 +2297,7 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2368,7 +2368,7 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2497,7 +2497,7 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -2582,7 +2582,7 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -2674,7 +2674,7 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 config.max_total_tokens_target + config.page_size - 1,
             )
         ),
@@ -2765,7 +2765,7 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),
@@ -2854,7 +2854,7 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors(
                 (rows.tokens,),
                 (torch.int64, torch.int32),
-                0,
+                1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
             )
         ),

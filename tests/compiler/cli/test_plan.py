@@ -82,6 +82,8 @@ def test_an_unsound_placement_is_an_error(
     ran = ullage("plan", "canal", "--config", "streams.yaml")
     assert ran.code == 1
     assert "error[U608]: compute arena: eager_target.input_ids in bytes 0 to " in ran.err
+    assert "canal/runners/eager.yaml:1:9: error[U608]" in ran.err
+    assert "canal/runners/graph.yaml:1:9: graph_target.input_ids in bytes 0 to " in ran.err
 
 
 @pytest.mark.parametrize(

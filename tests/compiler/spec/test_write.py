@@ -21,11 +21,12 @@ from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
 from support.sluice import SLUICE, WEIR
-from support.spec_records import LOOK_LIKE_YAML, specs
+from support.spec_records import specs
+from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
 from ullage.expr.errors import ExpressionError
-from ullage.spec import model
+from ullage.spec import model, runner_parts
 from ullage.spec.load import load_spec
 from ullage.spec.model import NamedText, Spec
 from ullage.spec.write import write_spec
@@ -58,10 +59,17 @@ GUARDED = edited(
     ("- {do: load}", "- {do: load, doc: before everything else}"),
     files=_WITH_FORMULAS,
 )
+_WITH_LIVE_VALUES = edited(
+    "slots.yaml",
+    ("values: [0, 99]}", "values: [0, 99], live_values: [1, 98]}"),
+    ("fill: 1}", "fill: 1, writes: true}"),
+    files=SLUICE,
+)
+_CAPTURES = "captures: {decode: [idle], idle: [decode]}\nlimits: {requests: max(captured)}\n"
 WITH_ANOTHER_FALLBACK = edited(
     "runners/decode_graph.yaml",
-    ("fallback: eager", "fallback: plain"),
-    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=SLUICE),
+    ("fallback: eager", f"{_CAPTURES}fallback: plain"),
+    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=_WITH_LIVE_VALUES),
 )
 SMALL: Mapping[str, Files] = {
     "mini": MINI,
@@ -184,7 +192,7 @@ NOT_WRITTEN = {
 RECORDS = tuple(
     record
     for _, record in inspect.getmembers(model, is_dataclass)
-    if isinstance(record, type) and record.__module__ == model.__name__
+    if isinstance(record, type) and record.__module__ in (model.__name__, runner_parts.__name__)
     if record is not model.Reference
 )
 FIELDS = [
@@ -251,5 +259,5 @@ def test_no_field_of_the_model_is_left_out(record: type, field: str) -> None:
 
 
 def test_the_samples_hold_every_record_of_the_model() -> None:
-    assert {NamedText, model.Within, model.Range} <= set(RECORDS)
+    assert {NamedText, runner_parts.Within, model.Range} <= set(RECORDS)
     assert all(list(records_in(samples(), record)) for record in RECORDS)

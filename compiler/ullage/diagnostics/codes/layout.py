@@ -46,8 +46,8 @@ CODES: Final = (
     Code(
         "U607",
         "fill or result outside of the values",
-        "A tail is filled with, or a scalar computed as, a value outside of the slot's range or "
-        "dtype.",
+        "A tail is filled with, a scalar computed as, or a batch said to bring a value outside of "
+        "the slot's range or dtype.",
         "values: [0, 9], fill: -1",
         "Choose a fill in the range, or widen the range.",
     ),
@@ -106,5 +106,31 @@ CODES: Final = (
         "at the same addresses: what one of them loads, the other one loses.",
         "sampler: {reads: {logits: {rows: live, from: verify}}}   # and logits are not kept",
         "Say 'kept: true' of the slot, so that it shares storage with nothing.",
+    ),
+    Code(
+        "U615",
+        "padded write to a live place",
+        "A reader stores into the place that each row of an index slot names, padded rows "
+        "included. Where these can name a place of a live row, padding overwrites what a request "
+        "keeps there.",
+        "live_values: [0, 99]   # and reads: {places: {rows: padded, fill: 0, writes: true}}",
+        "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_values'.",
+    ),
+    Code(
+        "U616",
+        "more rows than the limit",
+        "A padded batch can be larger than the 'limits' of its runner say that the engine has room "
+        "for elsewhere: a capture list, say, goes above the rows of the request pool.",
+        "limits: {requests: pool_rows}   # and the mode pads to max(capture_sizes)",
+        "Bound the mode or the list that it pads to, or refuse configurations by a constraint.",
+    ),
+    Code(
+        "U617",
+        "captured otherwise than replayed",
+        "A mode replays graphs that another one captures. A graph keeps the addresses and shapes "
+        "that it was captured with, so both load the same slots with the same padded rows, and "
+        "every batch that replays ends with extents of a batch that was captured.",
+        "captures: {capture: [decode]}   # and decode has more tokens for each request",
+        "Give both modes the same slots and readers, and the axes one form in both.",
     ),
 )

@@ -1,0 +1,127 @@
+"""Outputs, which a step of the engine writes: read too early, or written by nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from support.hazards import DECODE, EAGER, LEAST, Hazard, check, golden_name, imported, spec
+
+_SCORES = """\
+slots:
+  ids: {shape: [tokens], dtype: int64, source: batch.ids}
+  scores: {shape: [requests], dtype: float32, written_by: forward}
+readers:
+  kernel: {reads: {ids: {rows: padded, fill: 3}}}
+  sampler: {reads: {scores: {rows: live}}}
+"""
+_SAMPLE = "  - {step: sample, readers: [sampler]}\n"
+_AFTER = LEAST[EAGER] + _SAMPLE
+_BEFORE = LEAST[EAGER].replace("  - {step: forward", f"{_SAMPLE}  - {{step: forward")
+_RARELY = _AFTER.replace("{step: forward,", "{step: forward, when: fresh,").replace(
+    "steps:", "facts: {fresh: the scores are not there yet}\nsteps:"
+)
+_UNLOADED = _AFTER.replace("  - {do: load}\n", "").replace(_SAMPLE, f"  - {{do: load}}\n{_SAMPLE}")
+_PADDED = _SCORES.replace("written_by: forward", "written_by: {step: forward, rows: live}").replace(
+    "scores: {rows: live}", "scores: {rows: padded, fill: 7}"
+)
+
+# The draft runner reads what the target runner said; both take turns in one arena.
+
+_LEFT = """\
+slots:
+  ids: {shape: [tokens], dtype: int64, source: batch.ids}
+  scores: {shape: [requests], dtype: float32, written_by: forward, kept: true}
+readers:
+  kernel: {reads: {ids: {rows: padded, fill: 3}}}
+  chooser: {reads: {scores: {rows: live, from: eager}}}
+"""
+_DRAFT = """\
+runner: draft
+workers: [target]
+modes: [propose]
+slots: [ids]
+steps:
+  - {do: load}
+  - {step: propose, readers: [kernel, chooser]}
+"""
+_PROPOSE = LEAST[DECODE].replace("mode: decode", "mode: propose")
+_TWO_RUNNERS = {
+    "propose.yaml": _PROPOSE,
+    "draft.yaml": _DRAFT,
+    EAGER: LEAST[EAGER].replace("modes: all", "modes: [decode]"),
+}
+
+HAZARDS = {
+    "an output is read before the step that writes it": Hazard(
+        "U613",
+        "sample",
+        ("forward", "scores"),
+        spec(_SCORES, {EAGER: _BEFORE}),
+        {_BEFORE: _AFTER},
+    ),
+    "an output of an earlier batch is read where the step does not run": Hazard(
+        "U613",
+        "sample",
+        ("forward", "scores"),
+        spec(_SCORES, {EAGER: _RARELY}),
+        {"{step: sample,": "{step: sample, when: fresh,"},
+    ),
+    "an output is in a runner that never writes it": Hazard(
+        "U612",
+        "forward",
+        ("eager",),
+        spec(_SCORES, {EAGER: LEAST[EAGER].replace("step: forward", "step: replay")}),
+        {"step: replay": "step: forward"},
+    ),
+    "the load of another runner overwrites an output before its reader": Hazard(
+        "U614",
+        "scores",
+        ("scores", "propose"),
+        spec(_LEFT.replace(", kept: true", ""), _TWO_RUNNERS),
+        {"written_by: forward": "written_by: forward, kept: true"},
+    ),
+    "load overwrites an output that is written before it": Hazard(
+        "U612",
+        "forward",
+        ("eager",),
+        spec(
+            _SCORES.replace("  sampler: {reads: {scores: {rows: live}}}\n", ""),
+            {EAGER: _UNLOADED.replace(", readers: [sampler]", "")},
+        ),
+        {"  - {step: forward": "  - {do: load}\n  - {step: forward"},
+    ),
+}
+
+
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_refused(tmp_path: Path, golden: Callable[[str, str], None], hazard: str) -> None:
+    golden(golden_name(hazard), check(HAZARDS[hazard], tmp_path))
+
+
+def test_padded_rows_of_an_output_are_filled_at_each_load(tmp_path: Path) -> None:
+    package = imported(tmp_path, "hazard_outputs", spec(_PADDED, {EAGER: _AFTER}))
+    runner = package.EagerTargetRunner(package.Config.of(rows=6), device="cpu")
+    for rows in (6, 5, 2, 5):
+        live = package.LiveBatch(mode=package.Mode.DECODE, size=rows, ids=torch.arange(rows) + 40)
+        scores = runner.load(live).scores
+        assert scores[rows:].tolist() == [7.0] * (-rows % 4)
+        scores.fill_(-5.0)
+
+
+def test_a_kept_output_survives_the_loads_of_the_runner_that_reads_it(tmp_path: Path) -> None:
+    package = imported(tmp_path, "hazard_kept", spec(_LEFT, _TWO_RUNNERS))
+    config = package.Config.of(rows=6)
+    arenas = package.Arenas.allocate(config, device="cpu", debug=True)
+    given = {"device": "cpu", "debug": True, "arenas": arenas}
+    target = package.EagerTargetRunner(config, **given)
+    draft = package.DraftTargetRunner(config, **given)
+    ids = torch.arange(6) + 40
+    said = target.load(package.LiveBatch(mode=package.Mode.DECODE, size=6, ids=ids)).scores
+    said.copy_(torch.arange(8) / 4 + 2)
+    for rows in (1, 6):
+        draft.load(package.LiveBatch(mode=package.Mode.PROPOSE, size=rows, ids=ids[:rows]))
+        assert said.tolist() == (torch.arange(8) / 4 + 2).tolist()

@@ -1,0 +1,177 @@
+"""Padded rows that write through an index: the place they name must be no live row's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.hazards import (
+    EAGER,
+    LEAST,
+    Hazard,
+    check,
+    golden_name,
+    imported,
+    refusal,
+    spec,
+)
+from support.specs import Files
+from ullage.analyse import analyse
+from ullage.diagnostics.diagnostic import DiagnosticError
+from ullage_runtime.errors import BatchError
+
+
+def places(
+    live: str,
+    read: str,
+    values: str = "[0, 99]",
+    key: str = "values",
+    others: Files | None = None,
+) -> Files:
+    """A kernel that stores what each row brings into the place that the row names."""
+    text = (
+        "slots:\n"
+        f"  places: {{shape: [tokens], dtype: int64, source: batch.places, "
+        f"{key}: {values}{live}}}\n"
+        "readers:\n"
+        f"  kernel: {{reads: {{places: {{rows: padded, {read}}}}}}}\n"
+    )
+    return spec(text, others)
+
+
+LIVE = ", live_values: [1, 99]"
+WRITES = "fill: 0, writes: true"
+_TWO_READERS = LEAST[EAGER].replace("[kernel]", "[kernel, copier]")
+_COPIER = "readers:\n  copier: {reads: {places: {rows: padded, range: [0, 9], writes: true}}}\n"
+
+HAZARDS = {
+    "padding fills with a place of a live row": Hazard(
+        "U615",
+        "places",
+        ("[1, 99]",),
+        places(LIVE, "fill: 7, writes: true"),
+        {"fill: 7": "fill: 0"},
+    ),
+    "the dummy of padding has no place of its own": Hazard(
+        "U615",
+        "places",
+        ("[0, 99]",),
+        places(", live_values: [0, 99]", WRITES),
+        {"[0, 99], live": "[0, 100], live", "fill: 0": "fill: 100"},
+    ),
+    "nothing says which places live rows never name": Hazard(
+        "U615", "places", ("places",), places("", WRITES), {"[0, 99]": f"[0, 99]{LIVE}"}
+    ),
+    "padding may hold any place in a range": Hazard(
+        "U615",
+        "places",
+        ("[1, 99]",),
+        places(LIVE, "range: [0, 9], writes: true"),
+        {"range: [0, 9]": "range: [0, 0]"},
+    ),
+    "the place of padding is free in some configurations only": Hazard(
+        "U615",
+        "places",
+        ("[1, rows * 1]",),
+        places(", live_values: [1, rows * 1]", "fill: 64, writes: true"),
+        {"fill: 64": "fill: 65"},
+    ),
+    "one of two writers would take a live place": Hazard(
+        "U615",
+        "places",
+        ("[1, 99]",),
+        places(LIVE, "fill: 0", others={EAGER: _TWO_READERS, "copier.yaml": _COPIER}),
+        {"range: [0, 9]": "range: [0, 0]"},
+    ),
+    "live places lie outside of the values": Hazard(
+        "U607",
+        "[1, 100]",
+        ("[0, 99]",),
+        places(", live_values: [1, 100]", WRITES),
+        {"[1, 100]": "[1, 99]"},
+    ),
+    "no place is left for live rows": Hazard(
+        "U314",
+        "[1, 0]",
+        (),
+        places(", live_values: [1, 0]", WRITES),
+        {"[1, 0]": "[1, 1]"},
+    ),
+    "live places are a part of nothing": Hazard(
+        "U213",
+        "live_values",
+        (),
+        places("", WRITES, values="[1, 99]", key="live_values"),
+        {"live_values:": "values: [0, 99], live_values:"},
+    ),
+}
+
+
+@pytest.mark.parametrize("hazard", HAZARDS)
+def test_refused(tmp_path: Path, golden: Callable[[str, str], None], hazard: str) -> None:
+    golden(golden_name(hazard), check(HAZARDS[hazard], tmp_path))
+
+
+def test_a_reader_that_does_not_write_may_find_a_live_place(tmp_path: Path) -> None:
+    assert refusal(tmp_path, places(LIVE, "fill: 7")).text == ""
+
+
+def test_a_writer_of_live_rows_only_needs_no_place_for_padding(tmp_path: Path) -> None:
+    files = places("", WRITES)
+    live = {
+        path: text.replace("rows: padded, fill: 0", "rows: live") for path, text in files.items()
+    }
+    assert refusal(tmp_path, live).text == ""
+
+
+@given(low=st.integers(-3, 9), length=st.integers(0, 6), fill=st.integers(-6, 18))
+@settings(max_examples=20)
+def test_exactly_a_fill_outside_of_the_live_places_is_taken(
+    tmp_path_factory: pytest.TempPathFactory, low: int, length: int, fill: int
+) -> None:
+    live = f", live_values: [{low}, {low + length}]"
+    files = places(live, f"fill: {fill}, writes: true", values="[-6, 18]")
+    found = refusal(tmp_path_factory.mktemp("places"), files)
+    collides = low <= fill <= low + length
+    assert [each.code for each in found.errors] == ["U615"] * collides
+
+
+def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path: Path) -> None:
+    package = imported(tmp_path, "hazard_places", places(LIVE, WRITES))
+    runner = package.EagerTargetRunner(package.Config.of(rows=6), device="cpu", debug=True)
+    live = package.LiveBatch(mode=package.Mode.DECODE, size=3, places=torch.tensor([5, 99, 1]))
+    assert runner.load(live).places.tolist() == [5, 99, 1, 0]
+    stray = package.LiveBatch(mode=package.Mode.DECODE, size=3, places=torch.tensor([5, 0, 1]))
+    with pytest.raises(BatchError, match="places holds 0 at element 1, outside"):
+        runner.load(stray)
+
+
+SPECS = Path(__file__).parents[2] / "specs" / "sglang"
+_KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, writes: true}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fill", "codes"), [("0", []), ("1", ["U615"]), ("max_total_tokens", ["U615"])]
+)
+def test_padding_of_sglang_writes_into_the_reserved_slot_only(
+    tmp_path: Path, fill: str, codes: list[str]
+) -> None:
+    folder = tmp_path / "sglang"
+    shutil.copytree(SPECS, folder)
+    slots = folder / "slots.yaml"
+    text = slots.read_text()
+    assert _KV_WRITE in text
+    slots.write_text(text.replace(_KV_WRITE, _KV_WRITE.replace("fill: 0", f"fill: {fill}")))
+    try:
+        analyse(folder)
+        found = []
+    except DiagnosticError as error:
+        found = [each.code for each in error.diagnostics if each.severity == "error"]
+    assert found == codes
