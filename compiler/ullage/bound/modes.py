@@ -137,9 +137,11 @@ class _Composition:
             for position, dimension in enumerate(slot.shape):
                 if needs_own_capacity(self.resolved, dimension):
                     extents[own_target(slot, position)] = of_batch(dimension, axes)
-        accepts = tuple(of_batch(each, known) for each in without_facts(self.runner))
+        accepts = tuple(
+            of_batch(each, known) for each in without_facts(self.runner, self.mode.name)
+        )
         taken = tuple(
-            (runner, tuple(of_batch(each, known) for each in runner.accepts))
+            (runner, tuple(of_batch(each, known) for each in runner.accepts_in(self.mode.name)))
             for runner in self.before
         )
         return _Parts(tuple(stages), extents, brought, accepts, taken)

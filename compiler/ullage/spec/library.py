@@ -31,7 +31,8 @@ OWN_KEYS: Final = {
     "mode": ("axes", "live", "family", "category", "pipeline", "peers"),
     "runner": (
         *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
-        *("pipeline", "accepts", "exclusive", "fallback", "warm_up", "slack", "limits", "captures"),
+        *("pipeline", "accepts", "takes_all", "exclusive", "fallback"),
+        *("warm_up", "slack", "limits", "captures"),
     ),
     "audit": ("source", "let", "formulas"),
 }

@@ -321,8 +321,9 @@ class Runner:
 
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
-    facts. `exclusive`: no batch that it accepts gets to its `fallback`. `limits`: by axis,
-    the most that a padded batch may have. `captures`: which modes replay what others capture.
+    facts. `takes_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
+    gets to its `fallback`. `limits`: by axis, the most that a padded batch may have. `captures`:
+    which modes replay what others capture.
     """
 
     name: str
@@ -332,6 +333,7 @@ class Runner:
     slots: tuple[str, ...]
     pipeline: tuple[PipelineEntry, ...]
     accepts: tuple[Expr, ...]
+    takes_all: tuple[str, ...]
     exclusive: bool
     fallback: Fallback | None
     facts: tuple[NamedText, ...]
@@ -344,6 +346,10 @@ class Runner:
     place: Place
     limits: tuple[tuple[str, Expr], ...] = ()
     captures: tuple[Capture, ...] = ()
+
+    def accepts_in(self, mode: str) -> tuple[Expr, ...]:
+        """The conditions on batches of a mode, given the names of all modes."""
+        return () if mode in self.takes_all else self.accepts
 
 
 @dataclass(frozen=True, slots=True)

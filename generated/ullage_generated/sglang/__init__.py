@@ -8,34 +8,118 @@ How an engine uses them, for worker target:
 
     config = Config.of()  # with the engine's arguments
     arenas = Arenas.allocate(config, device='cuda')  # once for all runners of a process
-    runner = EagerTargetRunner(config, SingleRank(), device='cuda', arenas=arenas)
-    live = LiveBatch(mode=Mode.DECODE)  # with the fields that its mode needs
-    batch = runner.load(live)  # views of the static buffers, padded
-    output = runner.execute(live, engine)  # or all declared steps, load among them
+    runners = TargetRunners(config, SingleRank(), device='cuda', arenas=arenas)
+    live = LiveBatch(mode=Mode.CAPTURE)  # with the fields that its mode needs
+    runner, offer = runners.select(live, engine)
+    batch = runner.load(live, pad=offer)  # views of the static buffers, padded
+    output = runner.execute(live, engine, pad=offer)  # or all declared steps, load among them
 
-`engine` has the methods of `EagerTargetEngine`, which the engine implements.
+`engine` has the methods of `DecodeGraphTargetEngine`, which the engine implements.
 Several ranks of group dp are `DistributedRanks` in place of `SingleRank`.
 A refused batch raises a UllageRuntimeError with a code, and nothing is written.
 help(Config) and help(LiveBatch) say what each argument is, and which modes need it.
 The module `strategies` draws legal configurations and batches for property tests.
-Other workers: draft (EagerDraftRunner).
+Other workers: draft (DraftRunners).
 """
 
 from __future__ import annotations
 
 from .arenas import Arenas
-from .batch import EagerDraftBatch, EagerTargetBatch, LiveBatch, Mode, Rows
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
-from .config import Config, CpStrategy, MoeA2aBackend, SpeculativeAlgorithm
+from .batch import (
+    DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
+    DraftGraphDraftBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
+    FrozenKvGraphDraftBatch,
+    LiveBatch,
+    Mode,
+    MultiLayerGraphDraftBatch,
+    NgramWorkerTargetBatch,
+    Offer,
+    PrefillGraphDraftBatch,
+    PrefillGraphTargetBatch,
+    Rows,
+)
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
+from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
+from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
-from .engine import EagerDraftEngine, EagerTargetEngine
-from .registry import EagerDraftRegistry, EagerTargetRegistry
+from .engine import (
+    DecodeGraphTargetEngine,
+    DecodeGraphTargetFacts,
+    DraftExtendGraphDraftEngine,
+    DraftExtendGraphDraftFacts,
+    DraftGraphDraftEngine,
+    DraftGraphDraftFacts,
+    EagerDraftEngine,
+    EagerTargetEngine,
+    FrozenKvGraphDraftEngine,
+    FrozenKvGraphDraftFacts,
+    MultiLayerGraphDraftEngine,
+    MultiLayerGraphDraftFacts,
+    NgramWorkerTargetEngine,
+    PrefillGraphDraftEngine,
+    PrefillGraphDraftFacts,
+    PrefillGraphTargetEngine,
+    PrefillGraphTargetFacts,
+)
+from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
+from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
+from .ngram_worker_target import NgramWorkerTargetRunner
+from .prefill_graph_draft import PrefillGraphDraftRunner
+from .prefill_graph_target import PrefillGraphTargetRunner
+from .registry import (
+    DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
+    DraftGraphDraftRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    FrozenKvGraphDraftRegistry,
+    MultiLayerGraphDraftRegistry,
+    NgramWorkerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
+from .selection import DraftRunners, TargetRunners
 
 __all__ = [
     "Arenas",
     "Config",
     "CpStrategy",
+    "DecodeGraphTargetBatch",
+    "DecodeGraphTargetCapacities",
+    "DecodeGraphTargetEngine",
+    "DecodeGraphTargetFacts",
+    "DecodeGraphTargetRegistry",
+    "DecodeGraphTargetRunner",
+    "DraftExtendGraphDraftBatch",
+    "DraftExtendGraphDraftCapacities",
+    "DraftExtendGraphDraftEngine",
+    "DraftExtendGraphDraftFacts",
+    "DraftExtendGraphDraftRegistry",
+    "DraftExtendGraphDraftRunner",
+    "DraftGraphDraftBatch",
+    "DraftGraphDraftCapacities",
+    "DraftGraphDraftEngine",
+    "DraftGraphDraftFacts",
+    "DraftGraphDraftRegistry",
+    "DraftGraphDraftRunner",
+    "DraftRunners",
     "EagerDraftBatch",
     "EagerDraftCapacities",
     "EagerDraftEngine",
@@ -46,9 +130,41 @@ __all__ = [
     "EagerTargetEngine",
     "EagerTargetRegistry",
     "EagerTargetRunner",
+    "FrozenKvGraphDraftBatch",
+    "FrozenKvGraphDraftCapacities",
+    "FrozenKvGraphDraftEngine",
+    "FrozenKvGraphDraftFacts",
+    "FrozenKvGraphDraftRegistry",
+    "FrozenKvGraphDraftRunner",
     "LiveBatch",
     "Mode",
     "MoeA2aBackend",
+    "MultiLayerGraphDraftBatch",
+    "MultiLayerGraphDraftCapacities",
+    "MultiLayerGraphDraftEngine",
+    "MultiLayerGraphDraftFacts",
+    "MultiLayerGraphDraftRegistry",
+    "MultiLayerGraphDraftRunner",
+    "NgramWorkerTargetBatch",
+    "NgramWorkerTargetCapacities",
+    "NgramWorkerTargetEngine",
+    "NgramWorkerTargetRegistry",
+    "NgramWorkerTargetRunner",
+    "Offer",
+    "PrefillGraphBackend",
+    "PrefillGraphDraftBatch",
+    "PrefillGraphDraftCapacities",
+    "PrefillGraphDraftEngine",
+    "PrefillGraphDraftFacts",
+    "PrefillGraphDraftRegistry",
+    "PrefillGraphDraftRunner",
+    "PrefillGraphTargetBatch",
+    "PrefillGraphTargetCapacities",
+    "PrefillGraphTargetEngine",
+    "PrefillGraphTargetFacts",
+    "PrefillGraphTargetRegistry",
+    "PrefillGraphTargetRunner",
     "Rows",
     "SpeculativeAlgorithm",
+    "TargetRunners",
 ]

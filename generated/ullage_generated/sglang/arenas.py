@@ -15,9 +15,31 @@ from ullage_runtime.arena_regions import Regions, SharedArena
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.version import require_generated_code_version
 
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
-from .config import Config
-from .registry import EagerDraftRegistry, EagerTargetRegistry
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, SpeculativeAlgorithm
+from .registry import (
+    DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
+    DraftGraphDraftRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    FrozenKvGraphDraftRegistry,
+    MultiLayerGraphDraftRegistry,
+    NgramWorkerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
 
 require_generated_code_version(4, __name__)
 
@@ -26,12 +48,41 @@ require_generated_code_version(4, __name__)
 class ArenaPlan:
     """The first byte of each runner in the arena of one device role, and the arena's size."""
 
+    # specs/sglang/runners/decode_graph.yaml:1
+    decode_graph_target: int
+    """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: int
+    """Where the buffers of the runner draft_extend_graph of worker draft begin."""
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: int
+    """Where the buffers of the runner draft_graph of worker draft begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_draft: int
     """Where the buffers of the runner eager of worker draft begin."""
+    # specs/sglang/runners/frozen_kv_graph.yaml:1
+    frozen_kv_graph_draft: int
+    """Where the buffers of the runner frozen_kv_graph of worker draft begin."""
+    # specs/sglang/runners/multi_layer_graph.yaml:1
+    multi_layer_graph_draft: int
+    """Where the buffers of the runner multi_layer_graph of worker draft begin."""
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target: int
+    """Where the buffers of the runner ngram_worker of worker target begin."""
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target_kept: int
+    """Where the buffers of the runner ngram_worker of worker target that keep what they hold
+    begin.
+    """
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: int
+    """Where the buffers of the runner prefill_graph of worker target begin."""
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: int
+    """Where the buffers of the runner prefill_graph of worker draft begin."""
     size: int
     """Bytes of the arena."""
 
@@ -39,21 +90,69 @@ class ArenaPlan:
     def of(
         cls,
         *,
+        bytes_of_decode_graph_target: int,
+        bytes_of_draft_extend_graph_draft: int,
+        bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
+        bytes_of_frozen_kv_graph_draft: int,
+        bytes_of_multi_layer_graph_draft: int,
+        bytes_of_ngram_worker_target: int,
+        bytes_of_ngram_worker_target_kept: int,
+        bytes_of_prefill_graph_target: int,
+        bytes_of_prefill_graph_draft: int,
     ) -> ArenaPlan:
         """From what each runner takes; 0 bytes for one that the configuration does not have.
 
         A runner begins where those end that may be alive while it is.
         """
+        start_of_decode_graph_target = 0
+        start_of_draft_extend_graph_draft = 0
+        start_of_draft_graph_draft = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
+        start_of_frozen_kv_graph_draft = 0
+        start_of_multi_layer_graph_draft = 0
+        start_of_ngram_worker_target = 0
+        start_of_prefill_graph_target = 0
+        start_of_prefill_graph_draft = 0
+        # specs/sglang/slots.yaml:153: what is kept shares storage with nothing
+        start_of_ngram_worker_target_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+        )
         return cls(
+            decode_graph_target=start_of_decode_graph_target,
+            draft_extend_graph_draft=start_of_draft_extend_graph_draft,
+            draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
+            frozen_kv_graph_draft=start_of_frozen_kv_graph_draft,
+            multi_layer_graph_draft=start_of_multi_layer_graph_draft,
+            ngram_worker_target=start_of_ngram_worker_target,
+            ngram_worker_target_kept=start_of_ngram_worker_target_kept,
+            prefill_graph_target=start_of_prefill_graph_target,
+            prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
+                start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+                start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
+                start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+                start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+                start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+                start_of_ngram_worker_target_kept + bytes_of_ngram_worker_target_kept,
+                start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+                start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             ),
         )
 
@@ -68,10 +167,26 @@ class Arenas:
 
     config: Config
     """The configuration that they are made for."""
+    # specs/sglang/runners/decode_graph.yaml:1
+    decode_graph_target: Regions | None
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: Regions | None
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: Regions | None
     # specs/sglang/runners/eager.yaml:1
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
     eager_draft: Regions | None
+    # specs/sglang/runners/frozen_kv_graph.yaml:1
+    frozen_kv_graph_draft: Regions | None
+    # specs/sglang/runners/multi_layer_graph.yaml:1
+    multi_layer_graph_draft: Regions | None
+    # specs/sglang/runners/ngram_worker.yaml:1
+    ngram_worker_target: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: Regions | None
 
     @classmethod
     def allocate(
@@ -83,6 +198,27 @@ class Arenas:
         """
         config.validate()
         device, debug = torch.device(device), DebugOptions.of(debug)
+        decode_graph_target = (
+            DecodeGraphTargetRegistry.layout(
+                config, DecodeGraphTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.enable_decode_graph
+            else None
+        )
+        draft_extend_graph_draft = (
+            DraftExtendGraphDraftRegistry.layout(
+                config, DraftExtendGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_extend_graph
+            else None
+        )
+        draft_graph_draft = (
+            DraftGraphDraftRegistry.layout(
+                config, DraftGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_graph
+            else None
+        )
         eager_target = EagerTargetRegistry.layout(
             config, EagerTargetCapacities.of(config), device=device, debug=debug
         )
@@ -93,18 +229,136 @@ class Arenas:
             if config.has_draft_worker
             else None
         )
+        frozen_kv_graph_draft = (
+            FrozenKvGraphDraftRegistry.layout(
+                config, FrozenKvGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_frozen_graph
+            else None
+        )
+        multi_layer_graph_draft = (
+            MultiLayerGraphDraftRegistry.layout(
+                config, MultiLayerGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_multi_layer_graph
+            else None
+        )
+        ngram_worker_target = (
+            NgramWorkerTargetRegistry.layout(
+                config, NgramWorkerTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None
+        )
+        prefill_graph_target = (
+            PrefillGraphTargetRegistry.layout(
+                config, PrefillGraphTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.enable_prefill_graph
+            else None
+        )
+        prefill_graph_draft = (
+            PrefillGraphDraftRegistry.layout(
+                config, PrefillGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker
+            and config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            else None
+        )
         compute = ArenaPlan.of(
+            bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
+            if decode_graph_target is not None
+            else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
+            if draft_graph_draft is not None
+            else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
+            bytes_of_frozen_kv_graph_draft=frozen_kv_graph_draft.compute.size_bytes
+            if frozen_kv_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.compute.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
+            bytes_of_ngram_worker_target=ngram_worker_target.compute.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_ngram_worker_target_kept=ngram_worker_target.kept_compute.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.compute.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         host = ArenaPlan.of(
+            bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
+            if decode_graph_target is not None
+            else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
+            if draft_graph_draft is not None
+            else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
+            bytes_of_frozen_kv_graph_draft=frozen_kv_graph_draft.host.size_bytes
+            if frozen_kv_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.host.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
+            bytes_of_ngram_worker_target=ngram_worker_target.host.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_ngram_worker_target_kept=ngram_worker_target.kept_host.size_bytes
+            if ngram_worker_target is not None
+            else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.host.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.host.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         compute_arena = SharedArena(device, compute.size, debug=debug)
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
         return cls(
             config=config,
+            decode_graph_target=Regions.place(
+                "decode_graph of worker target",
+                decode_graph_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.decode_graph_target, host.decode_graph_target),
+            )
+            if decode_graph_target is not None
+            else None,
+            draft_extend_graph_draft=Regions.place(
+                "draft_extend_graph of worker draft",
+                draft_extend_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.draft_extend_graph_draft, host.draft_extend_graph_draft),
+            )
+            if draft_extend_graph_draft is not None
+            else None,
+            draft_graph_draft=Regions.place(
+                "draft_graph of worker draft",
+                draft_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.draft_graph_draft, host.draft_graph_draft),
+            )
+            if draft_graph_draft is not None
+            else None,
             eager_target=Regions.place(
                 "eager of worker target",
                 eager_target,
@@ -120,5 +374,51 @@ class Arenas:
                 starts=(compute.eager_draft, host.eager_draft),
             )
             if eager_draft is not None
+            else None,
+            frozen_kv_graph_draft=Regions.place(
+                "frozen_kv_graph of worker draft",
+                frozen_kv_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.frozen_kv_graph_draft, host.frozen_kv_graph_draft),
+            )
+            if frozen_kv_graph_draft is not None
+            else None,
+            multi_layer_graph_draft=Regions.place(
+                "multi_layer_graph of worker draft",
+                multi_layer_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.multi_layer_graph_draft, host.multi_layer_graph_draft),
+            )
+            if multi_layer_graph_draft is not None
+            else None,
+            ngram_worker_target=Regions.place(
+                "ngram_worker of worker target",
+                ngram_worker_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.ngram_worker_target, host.ngram_worker_target),
+                kept=(compute.ngram_worker_target_kept, host.ngram_worker_target_kept),
+            )
+            if ngram_worker_target is not None
+            else None,
+            prefill_graph_target=Regions.place(
+                "prefill_graph of worker target",
+                prefill_graph_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.prefill_graph_target, host.prefill_graph_target),
+            )
+            if prefill_graph_target is not None
+            else None,
+            prefill_graph_draft=Regions.place(
+                "prefill_graph of worker draft",
+                prefill_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.prefill_graph_draft, host.prefill_graph_draft),
+            )
+            if prefill_graph_draft is not None
             else None,
         )

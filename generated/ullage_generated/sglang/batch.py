@@ -22,6 +22,28 @@ class Mode(Enum):
     The value of a mode is its name in the spec, whatever other modes there are.
     """
 
+    # specs/sglang/modes/capture.yaml:1
+    CAPTURE = "capture"
+    """A graph is captured with each number of rows."""
+    # specs/sglang/modes/capture_draft.yaml:1
+    CAPTURE_DRAFT = "capture_draft"
+    """A graph of draft steps is captured with each number of requests."""
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    CAPTURE_DRAFT_EXTEND = "capture_draft_extend"
+    """A graph that catches up is captured with each number of requests."""
+    # specs/sglang/modes/capture_frozen.yaml:1
+    CAPTURE_FROZEN = "capture_frozen"
+    """A graph of drafts over frozen key-values is captured with each number of rows."""
+    # specs/sglang/modes/capture_multi_layer.yaml:1
+    CAPTURE_MULTI_LAYER = "capture_multi_layer"
+    """A graph in which all layers of a draft model catch up is captured with each number of
+    requests.
+    """
+    # specs/sglang/modes/capture_prefill.yaml:1
+    CAPTURE_PREFILL = "capture_prefill"
+    """A graph is captured with each number of tokens, as one request unless it holds the
+    attention.
+    """
     # specs/sglang/modes/decode.yaml:1
     DECODE = "decode"
     """One token for each running request."""
@@ -52,6 +74,9 @@ class Mode(Enum):
     # specs/sglang/modes/mixed.yaml:1
     MIXED = "mixed"
     """Running decodes take part in a prefill chunk, one token each."""
+    # specs/sglang/modes/ngram_draft.yaml:1
+    NGRAM_DRAFT = "ngram_draft"
+    """A tree of drafts for each request, looked up among the n-grams of earlier tokens."""
     # specs/sglang/modes/split_prefill.yaml:1
     SPLIT_PREFILL = "split_prefill"
     """Prompts run layer by layer beside a decode stream."""
@@ -71,6 +96,12 @@ class Mode(Enum):
 
 
 _CATEGORIES: Final[Mapping[Mode, str]] = {
+    Mode.CAPTURE: "capture",
+    Mode.CAPTURE_DRAFT: "capture",
+    Mode.CAPTURE_DRAFT_EXTEND: "capture",
+    Mode.CAPTURE_FROZEN: "capture",
+    Mode.CAPTURE_MULTI_LAYER: "capture",
+    Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
     Mode.DLLM_EXTEND: "extend",
@@ -81,20 +112,28 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.IDLE: "idle",
     Mode.IDLE_BESIDE_EXTEND: "idle",
     Mode.MIXED: "extend",
+    Mode.NGRAM_DRAFT: "draft",
     Mode.SPLIT_PREFILL: "extend",
     Mode.TARGET_VERIFY: "target_verify",
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
+    Mode.CAPTURE: ("capturing",),
+    Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
+    Mode.CAPTURE_DRAFT_EXTEND: ("capturing", "catching_up"),
+    Mode.CAPTURE_FROZEN: ("capturing", "frozen_drafting"),
+    Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
+    Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
-    Mode.DRAFT_EXTEND: ("extending",),
-    Mode.EAGLE_DRAFT: ("decoding",),
-    Mode.EXTEND: ("extending",),
-    Mode.FROZEN_KV_DRAFT: ("decoding",),
+    Mode.DRAFT_EXTEND: ("extending", "catching_up"),
+    Mode.EAGLE_DRAFT: ("decoding", "drafting"),
+    Mode.EXTEND: ("extending", "prefilling"),
+    Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
-    Mode.MIXED: ("extending",),
+    Mode.MIXED: ("extending", "prefilling"),
+    Mode.NGRAM_DRAFT: ("proposing",),
     Mode.SPLIT_PREFILL: ("extending",),
     Mode.TARGET_VERIFY: ("extending",),
 }
@@ -124,37 +163,101 @@ class LiveBatch:
 
     Without live rows none of them is needed.
 
-    batch_size: Requests; needed in every mode but mixed.
-    input_ids: [tokens], int64 or int32: token ids; optional.
+    batch_size: Requests; needed in every mode but capture_prefill, mixed.
+    input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
+        ngram_draft.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     running_requests: Running; needed in mixed.
     prefill_requests: Prefills; needed in mixed.
     prefill_tokens: Prefill_tokens; needed in mixed.
-    positions: [tokens], int64 or int32: rotary positions; needed in every mode.
+    positions: [tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
-        padding; optional.
-    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis;
-        optional.
+        padding; optional in every mode but capture_draft, capture_frozen, ngram_draft.
+    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
+        tokens], int64: three-axis rotary positions; optional in every mode but ngram_draft.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
-        padding; needed in every mode.
-    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode.
-    seq_lens_cpu: [requests], int64: the same on the host; optional.
-    extend_seq_lens: [requests], int32 or int64: new tokens of each request; needed in every mode
-        but decode, eagle_draft, frozen_kv_draft.
-    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; needed in every mode
-        but decode, eagle_draft, frozen_kv_draft.
-    extend_start_loc: [requests], int32 or int64: first token of each request; optional in every
-        mode but decode, eagle_draft, frozen_kv_draft.
+        padding; [requests], int64 or int32: rows of the request table; needed in every mode but
+        capture_prefill, ngram_draft; optional in capture_prefill.
+    seq_lens: [requests], int64 or int32: tokens of each sequence; [requests], int32 or int64:
+        tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill,
+        ngram_draft; optional in capture_multi_layer, capture_prefill.
+    seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
+        the host; optional in every mode but ngram_draft.
+    extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
+        int32: new tokens of each request; needed in decode_beside_extend, dllm_extend,
+        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_draft_extend,
+        capture_multi_layer, capture_prefill.
+    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
+        int32: tokens already in the pool; needed in decode_beside_extend, dllm_extend,
+        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_prefill.
+    extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
+        int32: first token of each request; optional in every mode but capture, capture_draft,
+        capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
+    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
+        every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill, ngram_draft.
+    mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
+        every mode but capture_draft, capture_frozen, ngram_draft.
+    mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
+        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        ngram_draft.
+    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
+        in every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill, ngram_draft.
+    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
+        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill, ngram_draft.
+    custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
+        sees while a graph is captured; optional in capture.
+    pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
+        rank computed; optional in capture, capture_prefill, decode, dllm_extend, extend, mixed,
+        target_verify.
+    pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+        capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
+        key-value slots of all draft steps; optional in capture_draft, eagle_draft.
+    topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
+        optional in capture_draft, eagle_draft.
+    topk_index: [requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
+        capture_draft, eagle_draft.
+    hidden_states: [requests, draft_hidden_size], bfloat16 or float32: hidden states that the first
+        step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the
+        target; [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden
+        states that the first step begins from; [tokens, draft_input_size], bfloat16 or float32:
+        hidden states of the target for the draft model; optional in every mode but capture, decode,
+        decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
+    temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
+        capture_multi_layer, draft_extend, eagle_draft.
+    top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
+        capture_draft, eagle_draft.
+    num_correct_drafts: [requests], int32 or int64: drafts that the target agreed with; optional in
+        capture_draft_extend, capture_multi_layer, draft_extend.
+    num_accept_tokens: [requests], int32 or int64: these and one token more, -1 in a row without a
+        request; optional in capture_draft_extend, capture_multi_layer, draft_extend.
+    select_index: [requests], int64 or int32: the row of each request that has logits; optional in
+        capture_draft_extend, capture_multi_layer, draft_extend.
+    bonus_tokens: [requests // speculative_eagle_topk], int64 or int32: the token that each draft
+        follows; optional in capture_frozen, frozen_kv_draft.
+    draft_tokens: [tokens], int64 or int32: tokens of the tree that was looked up; optional in
+        ngram_draft.
+    tree_mask: [tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+        follows; optional in ngram_draft.
+    orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
+        in capture_prefill, extend, mixed.
+    mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
+        optional in capture_prefill, extend, mixed.
     """
 
     mode: Mode
-    # specs/sglang/modes/decode.yaml:7
+    # specs/sglang/modes/capture.yaml:7
     batch_size: int = 0
-    """Requests; needed in every mode but mixed."""
+    """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
-    """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:41
+    """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
+    ngram_draft.
+    """
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -168,41 +271,466 @@ class LiveBatch:
     """Prefill_tokens; needed in mixed."""
     # specs/sglang/slots.yaml:6
     positions: Tensor | None = None
-    """[tokens], int64 or int32: rotary positions; needed in every mode."""
+    """[tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft."""
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
-    optional.
+    optional in every mode but capture_draft, capture_frozen, ngram_draft.
     """
     # specs/sglang/slots.yaml:15
+    # specs/sglang/slots.yaml:193
     mrope_positions: Tensor | None = None
-    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; optional."""
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
+    int64: three-axis rotary positions; optional in every mode but ngram_draft.
+    """
     # specs/sglang/slots.yaml:18
+    # specs/sglang/slots.yaml:183
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
-    needed in every mode.
+    [requests], int64 or int32: rows of the request table; needed in every mode but
+    capture_prefill, ngram_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:21
+    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:171
     seq_lens: Tensor | None = None
-    """[requests], int64 or int32: tokens of each sequence; needed in every mode."""
+    """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
+    each sequence; needed in every mode but capture_multi_layer, capture_prefill, ngram_draft;
+    optional in capture_multi_layer, capture_prefill.
+    """
     # specs/sglang/slots.yaml:24
+    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:190
     seq_lens_cpu: Tensor | None = None
-    """[requests], int64: the same on the host; optional."""
+    """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
+    optional in every mode but ngram_draft.
+    """
     # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:174
     extend_seq_lens: Tensor | None = None
-    """[requests], int32 or int64: new tokens of each request; needed in every mode but decode,
-    eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
+    tokens of each request; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
+    mixed, split_prefill, target_verify; optional in capture_draft_extend,
+    capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:30
+    # specs/sglang/slots.yaml:177
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens already in the pool; needed in every mode but decode,
-    eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
+    already in the pool; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
+    mixed, split_prefill, target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:33
+    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:180
     extend_start_loc: Tensor | None = None
-    """[requests], int32 or int64: first token of each request; optional in every mode but
-    decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
+    token of each request; optional in every mode but capture, capture_draft,
+    capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
     """
+    # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None = None
+    """[requests], int32 or int64: positions of the encoder for each request; optional in every
+    mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    capture_prefill, ngram_draft.
+    """
+    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:197
+    mamba_track_indices: Tensor | None = None
+    """[requests], int64: where the state of each request is kept; optional in every mode but
+    capture_draft, capture_frozen, ngram_draft.
+    """
+    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:201
+    mamba_track_mask: Tensor | None = None
+    """[requests], bool: whether the state is kept in this round; optional in every mode but
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, ngram_draft.
+    """
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None = None
+    """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
+    but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    capture_prefill, ngram_draft.
+    """
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None = None
+    """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill,
+    ngram_draft.
+    """
+    # specs/sglang/slots.yaml:57
+    custom_mask: Tensor | None = None
+    """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
+    while a graph is captured; optional in capture.
+    """
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None = None
+    """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
+    optional in capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    """
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None = None
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
+    capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    """
+    # specs/sglang/slots.yaml:69
+    draft_cache_loc: Tensor | None = None
+    """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
+    all draft steps; optional in capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:77
+    topk_p: Tensor | None = None
+    """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
+    in capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:80
+    topk_index: Tensor | None = None
+    """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
+    capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:117
+    # specs/sglang/slots.yaml:208
+    hidden_states: Tensor | None = None
+    """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
+    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
+    [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden states
+    that the first step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden
+    states of the target for the draft model; optional in every mode but capture, decode,
+    decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
+    """
+    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:145
+    temperatures: Tensor | None = None
+    """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
+    capture_multi_layer, draft_extend, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:89
+    top_ks: Tensor | None = None
+    """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
+    capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None = None
+    """[requests], int32 or int64: drafts that the target agreed with; optional in
+    capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None = None
+    """[requests], int32 or int64: these and one token more, -1 in a row without a request;
+    optional in capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None = None
+    """[requests], int64 or int32: the row of each request that has logits; optional in
+    capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:121
+    bonus_tokens: Tensor | None = None
+    """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
+    optional in capture_frozen, frozen_kv_draft.
+    """
+    # specs/sglang/slots.yaml:153
+    draft_tokens: Tensor | None = None
+    """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
+    # specs/sglang/slots.yaml:156
+    tree_mask: Tensor | None = None
+    """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+    follows; optional in ngram_draft.
+    """
+    # specs/sglang/slots.yaml:186
+    orig_seq_lens: Tensor | None = None
+    """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
+    capture_prefill, extend, mixed.
+    """
+    # specs/sglang/slots.yaml:204
+    mamba_track_seqlens: Tensor | None = None
+    """[requests], int32 or int64: after how many tokens the state is kept; optional in
+    capture_prefill, extend, mixed.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a runner is offered with a batch: the rows that ranks have agreed on for it.
+
+    `checked`: whether its sources were looked at before that.
+    """
+
+    live: LiveBatch
+    rows: Rows
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeGraphTargetBatch:
+    """A batch as the runner decode_graph of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:57
+    custom_mask: Tensor | None
+    """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
+    while a graph is captured; loaded in capture.
+    """
+    # specs/sglang/slots.yaml:60
+    graph_logits: Tensor | None
+    """[tokens, vocab_size], float32: logits of every row of a graph; only where
+    enable_decode_graph.
+    """
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftExtendGraphDraftBatch:
+    """A batch as the runner draft_extend_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    """[requests], int32: these and one token more, -1 in a row without a request; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    """[requests], int64: the row of each request that has logits; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    catches_up_in_graphs and mamba_extra_buffer.
+    """
+    # specs/sglang/slots.yaml:114
+    draft_logits: Tensor | None
+    """[requests, draft_vocab_size], float32: logits of one row for each request; only where
+    has_draft_extend_graph.
+    """
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftGraphDraftBatch:
+    """A batch as the runner draft_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:69
+    draft_cache_loc: Tensor | None
+    """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
+    has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:74
+    draft_seq_lens_of_one: Tensor | None
+    """[requests], int32: a draft step extends each request by one token; only where
+    has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:77
+    draft_topk_p: Tensor | None
+    """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
+    where has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:80
+    draft_topk_index: Tensor | None
+    """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:83
+    draft_hidden_states: Tensor | None
+    """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
+    only where has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:86
+    draft_temperatures: Tensor | None
+    """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:89
+    draft_top_ks: Tensor | None
+    """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:92
+    draft_probs: Tensor | None
+    """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
+    has_draft_graph and speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +787,26 @@ class EagerTargetBatch:
     dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:41
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -325,9 +870,438 @@ class EagerDraftBatch:
     idle_beside_extend.
     """
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:41
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenKvGraphDraftBatch:
+    """A batch as the runner frozen_kv_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:117
+    frozen_hidden_states: Tensor | None
+    """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
+    first step begins from; only where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:121
+    frozen_bonus_tokens: Tensor | None
+    """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
+    has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:124
+    frozen_topk_p: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
+    the branches of a step; only where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:128
+    frozen_topk_index: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
+    where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiLayerGraphDraftBatch:
+    """A batch as the runner multi_layer_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    """[requests], int32: these and one token more, -1 in a row without a request; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    """[requests], int64: the row of each request that has logits; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    catches_up_in_graphs and mamba_extra_buffer.
+    """
+    # specs/sglang/slots.yaml:132
+    layer_seq_lens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
+    # specs/sglang/slots.yaml:135
+    layer_seq_lens_cpu: Tensor | None
+    """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
+    # specs/sglang/slots.yaml:138
+    layer_extend_start_loc: Tensor | None
+    """[requests], int32: first token of each request; only where has_multi_layer_graph."""
+    # specs/sglang/slots.yaml:141
+    layer_logits: Tensor | None
+    """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
+    one row for each request, or of all rows where ranks gather them; only where
+    has_multi_layer_graph.
+    """
+    # specs/sglang/slots.yaml:145
+    layer_temperatures: Tensor | None
+    """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
+    and speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:149
+    layer_draft_probs: Tensor | None
+    """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
+    layer were sampled from; only where has_multi_layer_graph and
+    speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NgramWorkerTargetBatch:
+    """A batch as the runner ngram_worker of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:153
+    ngram_draft_tokens: Tensor | None
+    """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
+    == ngram.
+    """
+    # specs/sglang/slots.yaml:156
+    tree_mask: Tensor | None
+    """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
+    follows; only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:159
+    ngram_positions: Tensor | None
+    """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
+    # specs/sglang/slots.yaml:162
+    retrieve_indexes: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
+    only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:165
+    retrieve_next_token: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
+    none; only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:168
+    retrieve_next_sibling: Tensor | None
+    """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
+    only where speculative_algorithm == ngram.
+    """
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphTargetBatch:
+    """A batch as the runner prefill_graph of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:217
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphDraftBatch:
+    """A batch as the runner prefill_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:208
+    static_draft_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
+    only where has_static_requests.
+    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

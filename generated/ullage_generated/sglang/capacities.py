@@ -16,6 +16,178 @@ from .config import Config, SpeculativeAlgorithm
 require_generated_code_version(4, __name__)
 
 
+# specs/sglang/runners/decode_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetCapacities:
+    """Elements along each axis that the runner decode_graph of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured).
+
+    Attained in capture by requests = max(captured).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * target_width.
+
+    Attained in capture by requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:57
+    custom_mask_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * sequence_fill * target_width + max(captured) * target_width *
+    target_width.
+
+    Attained in capture by requests = max(captured).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DecodeGraphTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not config.enable_decode_graph:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner decode_graph of worker target",
+                        None,
+                        "it exists only where enable_decode_graph",
+                        "specs/sglang/runners/decode_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured))
+        tokens = max(present(config.captured)) * config.target_width
+        custom_mask_0 = (
+            max(present(config.captured)) * config.sequence_fill * config.target_width
+            + max(present(config.captured)) * config.target_width * config.target_width
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            custom_mask_0=custom_mask_0,
+        )
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftCapacities:
+    """Elements along each axis that the runner draft_extend_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftExtendGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_extend_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_extend_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_extend_graph",
+                        "specs/sglang/runners/draft_extend_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        return cls(
+            requests=requests,
+            tokens=tokens,
+        )
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftCapacities:
+    """Elements along each axis that the runner draft_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:69
+    draft_cache_loc_0: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk * speculative_num_steps.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_graph",
+                        "specs/sglang/runners/draft_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
+        draft_cache_loc_0 = (
+            max(present(config.captured_drafts))
+            * present(config.speculative_eagle_topk)
+            * present(config.speculative_num_steps)
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            draft_cache_loc_0=draft_cache_loc_0,
+        )
+
+
 # specs/sglang/runners/eager.yaml:1
 @dataclass(frozen=True, slots=True)
 class EagerTargetCapacities:
@@ -203,14 +375,13 @@ class EagerDraftCapacities:
     requests: int
     """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) // speculative_num_draft_tokens if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle else
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
-    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
-    == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
+    cp_align) // draft_extend_width if require_mlp_sync else max_running_requests) if
+    speculative_algorithm == eagle else align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle else 0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -222,13 +393,13 @@ class EagerDraftCapacities:
     tokens: int
     """Bound by draft_extend, eagle_draft, extend, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_num_draft_tokens) if speculative_algorithm == eagle else 0,
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
-    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
+    cp_align) if require_mlp_sync else max_running_requests * draft_extend_width) if
+    speculative_algorithm == eagle else 0, align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
+    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
+    0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -242,9 +413,9 @@ class EagerDraftCapacities:
     extend_seq_lens_0: int
     """Bound by draft_extend; proved: sound and tight.
 
-    Formula: (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size),
-    cp_align) // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if
-    speculative_algorithm == eagle else 0.
+    Formula: (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align)
+    // draft_extend_width if require_mlp_sync else max_running_requests) if speculative_algorithm ==
+    eagle else 0.
 
     Attained in draft_extend by requests = max_running_requests.
     """
@@ -271,12 +442,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
@@ -309,13 +480,13 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
                 if config.require_mlp_sync
-                else config.max_running_requests * present(config.speculative_num_draft_tokens)
+                else config.max_running_requests * present(config.draft_extend_width)
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else 0,
@@ -343,12 +514,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
@@ -359,4 +530,415 @@ class EagerDraftCapacities:
             requests=requests,
             tokens=tokens,
             extend_seq_lens_0=extend_seq_lens_0,
+        )
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftCapacities:
+    """Elements along each axis that the runner frozen_kv_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:117
+    frozen_hidden_states_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:121
+    frozen_bonus_tokens_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:124
+    frozen_topk_p_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:128
+    frozen_topk_index_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> FrozenKvGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_frozen_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner frozen_kv_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_frozen_graph",
+                        "specs/sglang/runners/frozen_kv_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_branches))
+        tokens = max(present(config.captured_branches))
+        frozen_hidden_states_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_bonus_tokens_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_p_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_index_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            frozen_hidden_states_0=frozen_hidden_states_0,
+            frozen_bonus_tokens_0=frozen_bonus_tokens_0,
+            frozen_topk_p_0=frozen_topk_p_0,
+            frozen_topk_index_0=frozen_topk_index_0,
+        )
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftCapacities:
+    """Elements along each axis that the runner multi_layer_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:141
+    layer_logits_0: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width if require_gathered_buffer else
+    max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> MultiLayerGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_multi_layer_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner multi_layer_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_multi_layer_graph",
+                        "specs/sglang/runners/multi_layer_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        layer_logits_0 = (
+            max(present(config.captured_drafts)) * present(config.draft_extend_width)
+            if config.require_gathered_buffer
+            else max(present(config.captured_drafts))
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            layer_logits_0=layer_logits_0,
+        )
+
+
+# specs/sglang/runners/ngram_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetCapacities:
+    """Elements along each axis that the runner ngram_worker of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests * speculative_num_draft_tokens.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+    # specs/sglang/slots.yaml:156
+    tree_mask_0: int
+    """Bound by ngram_draft; proved: sound and tight.
+
+    Formula: max_running_requests * speculative_num_draft_tokens * speculative_num_draft_tokens.
+
+    Attained in ngram_draft by requests = max_running_requests.
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> NgramWorkerTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if config.speculative_algorithm != SpeculativeAlgorithm.NGRAM:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner ngram_worker of worker target",
+                        None,
+                        "it exists only where speculative_algorithm == ngram",
+                        "specs/sglang/runners/ngram_worker.yaml:1",
+                    ),
+                )
+            )
+        requests = config.max_running_requests
+        tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
+        tree_mask_0 = (
+            config.max_running_requests
+            * present(config.speculative_num_draft_tokens)
+            * present(config.speculative_num_draft_tokens)
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            tree_mask_0=tree_mask_0,
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetCapacities:
+    """Elements along each axis that the runner prefill_graph of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_prefill, extend; proved: sound and tight.
+
+    Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    prefill_limit_target, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
+    if require_mlp_sync else prefill_limit_target, prefill_limit_target if require_mlp_sync else
+    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
+    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else
+    prefill_limit_target) else 0).
+
+    Attained in capture_prefill by tokens = 1.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_target,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
+    else prefill_limit_target, prefill_limit_target if require_mlp_sync else max(captured_tokens)),
+    tokens = min(max_running_requests, prefill_limit_target, max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_target,
+    prefill_limit_target if require_mlp_sync else max(captured_tokens)),
+    requests@decode_beside_extend = 1, requests@extend = 1, tokens@extend = 1, brought 0 = 0,
+    brought 1 = 0.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: max(captured_tokens).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> PrefillGraphTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not config.enable_prefill_graph:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner prefill_graph of worker target",
+                        None,
+                        "it exists only where enable_prefill_graph",
+                        "specs/sglang/runners/prefill_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(
+            # capture_prefill, specs/sglang/modes/capture_prefill.yaml:1
+            present(config.full_prefill_max_req) if config.whole_prefill_graph else 1,
+            # extend, specs/sglang/modes/extend.yaml:1
+            min(
+                config.max_running_requests,
+                config.prefill_limit_target,
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.prefill_limit_target,
+                config.prefill_limit_target
+                if config.require_mlp_sync
+                else max(present(config.captured_tokens)),
+            )
+            if not config.dllm
+            and not config.whole_prefill_graph
+            and (
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.prefill_limit_target
+            )
+            >= 1
+            else 0,
+        )
+        tokens = max(present(config.captured_tokens))
+        return cls(
+            requests=requests,
+            tokens=tokens,
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftCapacities:
+    """Elements along each axis that the runner prefill_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_prefill, extend; proved: sound and tight.
+
+    Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    prefill_limit_draft, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
+    if require_mlp_sync else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else
+    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
+    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft)
+    else 0).
+
+    Attained in capture_prefill by tokens = 1.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_draft,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
+    else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else max(captured_tokens)),
+    tokens = min(max_running_requests, prefill_limit_draft, max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft,
+    prefill_limit_draft if require_mlp_sync else max(captured_tokens)), requests@extend = 1,
+    tokens@extend = 1, brought 0 = 0.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: max(captured_tokens).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> PrefillGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (
+            config.has_draft_worker
+            and config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+        ):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner prefill_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and enable_prefill_graph and "
+                        "speculative_algorithm == eagle",
+                        "specs/sglang/runners/prefill_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(
+            # capture_prefill, specs/sglang/modes/capture_prefill.yaml:1
+            present(config.full_prefill_max_req) if config.whole_prefill_graph else 1,
+            # extend, specs/sglang/modes/extend.yaml:1
+            min(
+                config.max_running_requests,
+                present(config.prefill_limit_draft),
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else present(config.prefill_limit_draft),
+                present(config.prefill_limit_draft)
+                if config.require_mlp_sync
+                else max(present(config.captured_tokens)),
+            )
+            if not config.dllm
+            and not config.whole_prefill_graph
+            and (
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else present(config.prefill_limit_draft)
+            )
+            >= 1
+            else 0,
+        )
+        tokens = max(present(config.captured_tokens))
+        return cls(
+            requests=requests,
+            tokens=tokens,
         )

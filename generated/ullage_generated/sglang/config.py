@@ -12,13 +12,13 @@ from typing import Final
 
 from ullage_runtime.arguments import Argument, configured
 from ullage_runtime.configuration import Problems, present
-from ullage_runtime.integers import cdiv
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
 require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:53
+# specs/sglang/engine.yaml:59
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:56
+# specs/sglang/engine.yaml:62
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:69
+# specs/sglang/engine.yaml:78
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -50,6 +50,15 @@ class SpeculativeAlgorithm(StrEnum):
     FROZEN_KV_MTP = "frozen_kv_mtp"
     DFLASH = "dflash"
     NGRAM = "ngram"
+
+
+# specs/sglang/engine.yaml:109
+class PrefillGraphBackend(StrEnum):
+    """Whether attention stays outside of the graph, breaks it or is a part of it."""
+
+    PIECEWISE = "piecewise"
+    BREAKABLE = "breakable"
+    FULL = "full"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +97,8 @@ class Config:
     elastic_world_expanded: The elastic world has grown.
     mori_receive_bound: The receive-bound switch of mori.
     enable_pdmux: Prefill and decode share the device on two streams.
+    enable_two_batch_overlap: Two halves of a batch overlap computing and communicating.
+    hip: The platform is ROCm.
     speculative_algorithm: How draft tokens are proposed.
     speculative_num_steps: Draft steps before a verify; in tokens/requests; [0, 64]; None unless
         speculative.
@@ -98,109 +109,218 @@ class Config:
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
+    request_pool_size: Rows of the request table besides the padding row; more than run where
+        prompts are prebuilt; in requests; [1, 262144].
+    enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
+    capture_requests: Rows that decode graphs are asked for; the default is that of a large device
+        without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    enable_prefill_graph: Replay captured graphs for prompts.
+    prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
+        it; None unless enable_prefill_graph.
+    capture_tokens: Tokens that prefill graphs are asked for; the default is that of chunks of 8192;
+        in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
+        65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
+    is_multimodal: The model takes images and the like.
+    disable_radix_cache: Prefixes are not reused.
+    draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
+        1048576]; None unless has_draft_worker.
+    mamba_conv_length: Shortest convolution state of a draft of several layers, 0 if it has none; in
+        tokens/requests; [0, 64]; None unless has_draft_worker.
+    draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
+        unless has_draft_worker.
+    draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
+    speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
+        has_draft_worker.
+    is_encoder_decoder: The decoder attends to what an encoder has read.
+    max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
+        is_encoder_decoder.
+    mamba_extra_buffer: States of linear attention are tracked for prefix reuse.
+    mamba_cache_size: States that the linear-attention pool holds; [1, 1048576]; None unless
+        mamba_extra_buffer.
+    ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:20
+    # specs/sglang/engine.yaml:26
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:23
+    # specs/sglang/engine.yaml:29
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:23
+    # specs/sglang/engine.yaml:29
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:32
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:28
+    # specs/sglang/engine.yaml:34
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:31
+    # specs/sglang/engine.yaml:37
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:34
+    # specs/sglang/engine.yaml:40
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:36
+    # specs/sglang/engine.yaml:42
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:38
+    # specs/sglang/engine.yaml:44
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:40
+    # specs/sglang/engine.yaml:46
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:42
+    # specs/sglang/engine.yaml:48
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:45
+    # specs/sglang/engine.yaml:51
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:46
+    # specs/sglang/engine.yaml:52
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:47
+    # specs/sglang/engine.yaml:53
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:49
+    # specs/sglang/engine.yaml:55
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:57
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:58
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:59
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:62
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:60
+    # specs/sglang/engine.yaml:66
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:68
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:69
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:64
+    # specs/sglang/engine.yaml:70
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:71
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:72
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:74
+    enable_two_batch_overlap: bool
+    """Two halves of a batch overlap computing and communicating."""
+    # specs/sglang/engine.yaml:76
+    hip: bool
+    """The platform is ROCm."""
+    # specs/sglang/engine.yaml:78
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:81
     speculative_num_steps: int | None = None
     """Draft steps before a verify; in tokens/requests; [0, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:84
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:87
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request; in tokens/requests; [1, 512]; None unless
     speculative.
     """
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:90
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:83
+    # specs/sglang/engine.yaml:92
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
+    # specs/sglang/engine.yaml:96
+    request_pool_size: int
+    """Rows of the request table besides the padding row; more than run where prompts are
+    prebuilt; in requests; [1, 262144].
+    """
+    # specs/sglang/engine.yaml:99
+    enable_decode_graph: bool
+    """Replay captured graphs where each request has a fixed number of tokens."""
+    # specs/sglang/engine.yaml:101
+    capture_requests: tuple[int, ...] | None = None
+    """Rows that decode graphs are asked for; the default is that of a large device without
+    speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    """
+    # specs/sglang/engine.yaml:107
+    enable_prefill_graph: bool
+    """Replay captured graphs for prompts."""
+    # specs/sglang/engine.yaml:109
+    prefill_graph_backend: PrefillGraphBackend | None = None
+    """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
+    enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:112
+    capture_tokens: tuple[int, ...] | None = None
+    """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
+    tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:119
+    full_prefill_max_req: int | None = None
+    """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
+    enable_prefill_graph and prefill_graph_backend == full.
+    """
+    # specs/sglang/engine.yaml:124
+    is_multimodal: bool
+    """The model takes images and the like."""
+    # specs/sglang/engine.yaml:125
+    disable_radix_cache: bool
+    """Prefixes are not reused."""
+    # specs/sglang/engine.yaml:126
+    draft_input_size: int | None = None
+    """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
+    unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:130
+    mamba_conv_length: int | None = None
+    """Shortest convolution state of a draft of several layers, 0 if it has none; in
+    tokens/requests; [0, 64]; None unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:133
+    draft_hidden_size: int | None = None
+    """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
+    has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:136
+    draft_vocab_size: int | None = None
+    """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:139
+    speculative_use_rejection_sampling: bool | None = None
+    """Drafts are sampled and not the most likely; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:142
+    is_encoder_decoder: bool
+    """The decoder attends to what an encoder has read."""
+    # specs/sglang/engine.yaml:144
+    max_source_positions: int | None = None
+    """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
+    # specs/sglang/engine.yaml:147
+    mamba_extra_buffer: bool
+    """States of linear attention are tracked for prefix reuse."""
+    # specs/sglang/engine.yaml:149
+    mamba_cache_size: int | None = None
+    """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
+    # specs/sglang/engine.yaml:152
+    ngram_embedding: bool
+    """Embeddings of several tokens at once, looked up in a table."""
 
     @classmethod
     def of(
@@ -231,39 +351,209 @@ class Config:
         elastic_world_expanded: bool = False,
         mori_receive_bound: bool = False,
         enable_pdmux: bool = False,
+        enable_two_batch_overlap: bool = False,
+        hip: bool = False,
         speculative_algorithm: SpeculativeAlgorithm = SpeculativeAlgorithm.NONE,
         speculative_num_steps: int | None = None,
         speculative_eagle_topk: int | None = None,
         speculative_num_draft_tokens: int | None = None,
         enable_multi_layer_eagle: bool | None = None,
         dllm_block_size: int = 0,
+        request_pool_size: int | None = None,
+        enable_decode_graph: bool = False,
+        capture_requests: tuple[int, ...] | None = None,
+        enable_prefill_graph: bool = False,
+        prefill_graph_backend: PrefillGraphBackend | None = None,
+        capture_tokens: tuple[int, ...] | None = None,
+        full_prefill_max_req: int | None = None,
+        is_multimodal: bool = False,
+        disable_radix_cache: bool = False,
+        draft_input_size: int | None = None,
+        mamba_conv_length: int | None = None,
+        draft_hidden_size: int | None = None,
+        draft_vocab_size: int | None = None,
+        speculative_use_rejection_sampling: bool | None = None,
+        is_encoder_decoder: bool = False,
+        max_source_positions: int | None = None,
+        mamba_extra_buffer: bool = False,
+        mamba_cache_size: int | None = None,
+        ngram_embedding: bool = False,
     ) -> Config:
         """A legal configuration, with the engine's defaults for what is not given.
 
         Raises ConfigurationError with everything that is wrong.
         """
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:29
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:81
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 3
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:84
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:87
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             speculative_num_draft_tokens = 4
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:90
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
+        # specs/sglang/engine.yaml:96
+        if request_pool_size is None:
+            request_pool_size = max(max_running_requests, 1)
+        # specs/sglang/engine.yaml:101
+        if capture_requests is None and enable_decode_graph:
+            capture_requests = (
+                1,
+                2,
+                4,
+                8,
+                12,
+                16,
+                24,
+                32,
+                40,
+                48,
+                56,
+                64,
+                72,
+                80,
+                88,
+                96,
+                104,
+                112,
+                120,
+                128,
+                136,
+                144,
+                152,
+                160,
+                168,
+                176,
+                184,
+                192,
+                200,
+                208,
+                216,
+                224,
+                232,
+                240,
+                248,
+                256,
+            )
+        # specs/sglang/engine.yaml:109
+        if prefill_graph_backend is None and enable_prefill_graph:
+            prefill_graph_backend = PrefillGraphBackend.BREAKABLE
+        # specs/sglang/engine.yaml:112
+        if capture_tokens is None and enable_prefill_graph:
+            capture_tokens = (
+                4,
+                8,
+                12,
+                16,
+                20,
+                24,
+                28,
+                32,
+                48,
+                64,
+                80,
+                96,
+                112,
+                128,
+                144,
+                160,
+                176,
+                192,
+                208,
+                224,
+                240,
+                256,
+                288,
+                320,
+                352,
+                384,
+                416,
+                448,
+                480,
+                512,
+                576,
+                640,
+                704,
+                768,
+                832,
+                896,
+                960,
+                1024,
+                1280,
+                1536,
+                1792,
+                2048,
+                2304,
+                2560,
+                2816,
+                3072,
+                3328,
+                3584,
+                3840,
+                4096,
+                4608,
+                5120,
+                5632,
+                6144,
+                6656,
+                7168,
+                7680,
+                8192,
+            )
+        # specs/sglang/engine.yaml:119
+        if full_prefill_max_req is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
+        # specs/sglang/engine.yaml:126
+        if draft_input_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_input_size = hidden_size
+        # specs/sglang/engine.yaml:130
+        if mamba_conv_length is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            mamba_conv_length = 0
+        # specs/sglang/engine.yaml:133
+        if draft_hidden_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_hidden_size = hidden_size
+        # specs/sglang/engine.yaml:136
+        if draft_vocab_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_vocab_size = vocab_size
+        # specs/sglang/engine.yaml:139
+        if speculative_use_rejection_sampling is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            speculative_use_rejection_sampling = False
+        # specs/sglang/engine.yaml:144
+        if max_source_positions is None and is_encoder_decoder:
+            max_source_positions = 1500
+        # specs/sglang/engine.yaml:149
+        if mamba_cache_size is None and mamba_extra_buffer:
+            mamba_cache_size = 512
         config = cls(
             max_running_requests=max_running_requests,
             max_total_tokens_target=max_total_tokens_target,
@@ -290,12 +580,33 @@ class Config:
             elastic_world_expanded=elastic_world_expanded,
             mori_receive_bound=mori_receive_bound,
             enable_pdmux=enable_pdmux,
+            enable_two_batch_overlap=enable_two_batch_overlap,
+            hip=hip,
             speculative_algorithm=speculative_algorithm,
             speculative_num_steps=speculative_num_steps,
             speculative_eagle_topk=speculative_eagle_topk,
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
+            request_pool_size=request_pool_size,
+            enable_decode_graph=enable_decode_graph,
+            capture_requests=capture_requests,
+            enable_prefill_graph=enable_prefill_graph,
+            prefill_graph_backend=prefill_graph_backend,
+            capture_tokens=capture_tokens,
+            full_prefill_max_req=full_prefill_max_req,
+            is_multimodal=is_multimodal,
+            disable_radix_cache=disable_radix_cache,
+            draft_input_size=draft_input_size,
+            mamba_conv_length=mamba_conv_length,
+            draft_hidden_size=draft_hidden_size,
+            draft_vocab_size=draft_vocab_size,
+            speculative_use_rejection_sampling=speculative_use_rejection_sampling,
+            is_encoder_decoder=is_encoder_decoder,
+            max_source_positions=max_source_positions,
+            mamba_extra_buffer=mamba_extra_buffer,
+            mamba_cache_size=mamba_cache_size,
+            ngram_embedding=ngram_embedding,
         )
         config.validate()
         return config
@@ -318,20 +629,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:20",
+            "specs/sglang/engine.yaml:26",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:23",
+            "specs/sglang/engine.yaml:29",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:69",
+            "specs/sglang/engine.yaml:78",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -340,47 +651,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:23",
+                    "specs/sglang/engine.yaml:29",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:23",
+                    "specs/sglang/engine.yaml:29",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:26"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:32"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:28",
+            "specs/sglang/engine.yaml:34",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:31"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:37"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:34"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:40"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:36"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:42"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:38")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:40")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:42")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:45")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:46")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:47")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:49")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:51")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:44")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:46")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:48")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:51")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:53")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:55")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:57")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:52"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:58"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:53"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:59"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -396,22 +707,26 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:56",
+            "specs/sglang/engine.yaml:62",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:60"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:66"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:62")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:68")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:63"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:64"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:69"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:65"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:70"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:66")
+        problems.boolean(
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:71"
+        )
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:72")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:74"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:76")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.integer(
@@ -419,14 +734,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:72",
+                    "specs/sglang/engine.yaml:81",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:72",
+                    "specs/sglang/engine.yaml:81",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -435,14 +750,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:84",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:84",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -451,32 +766,429 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:87",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:87",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:90",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:90",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:83"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:92"
         )
+        problems.integer(
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:96"
+        )
+        problems.boolean(
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:99"
+        )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.integers(
+                    "capture_requests",
+                    self.capture_requests,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:101",
+                )
+            else:
+                problems.unset(
+                    "capture_requests",
+                    self.capture_requests,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:101",
+                )
+        problems.boolean(
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:107"
+        )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.choice(
+                    "prefill_graph_backend",
+                    self.prefill_graph_backend,
+                    ("piecewise", "breakable", "full"),
+                    "specs/sglang/engine.yaml:109",
+                )
+            else:
+                problems.unset(
+                    "prefill_graph_backend",
+                    self.prefill_graph_backend,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:109",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.integers(
+                    "capture_tokens",
+                    self.capture_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:112",
+                )
+            else:
+                problems.unset(
+                    "capture_tokens",
+                    self.capture_tokens,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:112",
+                )
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if (
+                self.enable_prefill_graph
+                and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+            ):
+                problems.integer(
+                    "full_prefill_max_req",
+                    self.full_prefill_max_req,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:119",
+                )
+            else:
+                problems.unset(
+                    "full_prefill_max_req",
+                    self.full_prefill_max_req,
+                    "enable_prefill_graph and prefill_graph_backend == full",
+                    "specs/sglang/engine.yaml:119",
+                )
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:124")
+        problems.boolean(
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:125"
+        )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_input_size",
+                    self.draft_input_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:126",
+                )
+            else:
+                problems.unset(
+                    "draft_input_size",
+                    self.draft_input_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:126",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "mamba_conv_length",
+                    self.mamba_conv_length,
+                    0,
+                    64,
+                    "specs/sglang/engine.yaml:130",
+                )
+            else:
+                problems.unset(
+                    "mamba_conv_length",
+                    self.mamba_conv_length,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:130",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:133",
+                )
+            else:
+                problems.unset(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:133",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    2,
+                    16777216,
+                    "specs/sglang/engine.yaml:136",
+                )
+            else:
+                problems.unset(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:136",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.boolean(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "specs/sglang/engine.yaml:139",
+                )
+            else:
+                problems.unset(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:139",
+                )
+        problems.boolean(
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:142"
+        )
+        if problems.passed("is_encoder_decoder"):
+            if self.is_encoder_decoder:
+                problems.integer(
+                    "max_source_positions",
+                    self.max_source_positions,
+                    0,
+                    1048576,
+                    "specs/sglang/engine.yaml:144",
+                )
+            else:
+                problems.unset(
+                    "max_source_positions",
+                    self.max_source_positions,
+                    "is_encoder_decoder",
+                    "specs/sglang/engine.yaml:144",
+                )
+        problems.boolean(
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:147"
+        )
+        if problems.passed("mamba_extra_buffer"):
+            if self.mamba_extra_buffer:
+                problems.integer(
+                    "mamba_cache_size",
+                    self.mamba_cache_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:149",
+                )
+            else:
+                problems.unset(
+                    "mamba_cache_size",
+                    self.mamba_cache_size,
+                    "mamba_extra_buffer",
+                    "specs/sglang/engine.yaml:149",
+                )
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:152")
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured != (),
+                    "captured has an element",
+                    "it is [min(rows, graph_rows) for rows in capture_requests if min(rows, "
+                    "graph_rows) * graph_width % graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:221",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "capture_tokens",
+            "full_prefill_max_req",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_tokens != (),
+                    "captured_tokens has an element",
+                    "it is [align_up(tokens, graph_multiple) for tokens in capture_tokens if "
+                    "align_up(tokens, graph_multiple) >= cp_align and tokens <= "
+                    "(full_prefill_max_req * context_length if whole_prefill_graph else "
+                    "request_pool_size * context_length)]",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_prefill_graph": self.enable_prefill_graph,
+                        "prefill_graph_backend": self.prefill_graph_backend,
+                        "capture_tokens": self.capture_tokens,
+                        "full_prefill_max_req": self.full_prefill_max_req,
+                    },
+                    "specs/sglang/engine.yaml:235",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_drafts != (),
+                    "captured_drafts has an element",
+                    "it is [min(rows, graph_rows) for rows in capture_requests if min(rows, "
+                    "graph_rows) % graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:247",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_branches != (),
+                    "captured_branches has an element",
+                    "it is [min(rows, graph_rows) * speculative_eagle_topk for rows in "
+                    "capture_requests if min(rows, graph_rows) * frozen_width % "
+                    "graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:277",
+                )
+            )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
                 self.tp_size % (self.attn_dp_size * self.attn_cp_size) == 0,
@@ -487,7 +1199,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:88",
+                "specs/sglang/engine.yaml:156",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -498,7 +1210,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:90",
+                "specs/sglang/engine.yaml:158",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -509,7 +1221,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:92",
+                "specs/sglang/engine.yaml:160",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -532,7 +1244,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:95",
+                "specs/sglang/engine.yaml:163",
             )
         if problems.passed(
             "tp_size",
@@ -564,7 +1276,53 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:98",
+                "specs/sglang/engine.yaml:166",
+            )
+        if problems.passed("max_running_requests", "request_pool_size"):
+            problems.constraint(
+                self.max_running_requests <= self.request_pool_size,
+                "max_running_requests <= request_pool_size",
+                "each running request has a row of the request table",
+                {
+                    "max_running_requests": self.max_running_requests,
+                    "request_pool_size": self.request_pool_size,
+                },
+                "specs/sglang/engine.yaml:168",
+            )
+        if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
+            problems.constraint(
+                not self.enable_prefill_graph or (not self.is_encoder_decoder and not self.dllm),
+                "not enable_prefill_graph or not is_encoder_decoder and not dllm",
+                "prefill graphs are off for encoder-decoders and diffusion models",
+                {
+                    "dllm_block_size": self.dllm_block_size,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                    "is_encoder_decoder": self.is_encoder_decoder,
+                },
+                "specs/sglang/engine.yaml:170",
+            )
+        if problems.passed(
+            "request_pool_size",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "full_prefill_max_req",
+        ):
+            problems.constraint(
+                not (
+                    self.enable_prefill_graph
+                    and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+                )
+                or present(self.full_prefill_max_req) <= self.request_pool_size,
+                "not (enable_prefill_graph and prefill_graph_backend == full) or "
+                "full_prefill_max_req <= request_pool_size",
+                "each request of a prefill graph has a row of the request table",
+                {
+                    "request_pool_size": self.request_pool_size,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                    "prefill_graph_backend": self.prefill_graph_backend,
+                    "full_prefill_max_req": self.full_prefill_max_req,
+                },
+                "specs/sglang/engine.yaml:172",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -575,7 +1333,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:100",
+                "specs/sglang/engine.yaml:175",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -583,7 +1341,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:102",
+                "specs/sglang/engine.yaml:177",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -594,7 +1352,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:104",
+                "specs/sglang/engine.yaml:179",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -607,41 +1365,47 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:106",
+                "specs/sglang/engine.yaml:181",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:110
+    # specs/sglang/engine.yaml:185
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:186
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:187
+    @cached_property
+    def one_token(self) -> int:
+        """`1`."""
+        return 1
+
+    # specs/sglang/engine.yaml:188
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:113
+    # specs/sglang/engine.yaml:189
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:114
+    # specs/sglang/engine.yaml:190
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:115
+    # specs/sglang/engine.yaml:191
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -650,19 +1414,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:192
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:117
+    # specs/sglang/engine.yaml:193
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:194
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -672,13 +1436,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:197
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:122
+    # specs/sglang/engine.yaml:198
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -696,7 +1460,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:203
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -708,7 +1472,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:203
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -722,7 +1486,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:130
+    # specs/sglang/engine.yaml:206
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -734,7 +1498,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:134
+    # specs/sglang/engine.yaml:284
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -760,7 +1524,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:141
+    # specs/sglang/engine.yaml:291
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -772,13 +1536,225 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:295
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:146
+    # specs/sglang/engine.yaml:210
+    @cached_property
+    def graph_base(self) -> int:
+        """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
+        else 1)`.
+        """
+        return (2 if self.enable_two_batch_overlap else 1) * (
+            self.attn_tp_size if self.require_gathered_buffer else 1
+        )
+
+    # specs/sglang/engine.yaml:212
+    @cached_property
+    def graph_multiple(self) -> int:
+        """What the tokens of a graph are a multiple of."""
+        return (
+            self.graph_base
+            if self.hip or self.graph_base % self.attn_cp_size == 0
+            else self.graph_base * self.attn_cp_size
+        )
+
+    # specs/sglang/engine.yaml:215
+    @cached_property
+    def graph_rows(self) -> int:
+        """Most rows of a graph."""
+        return align_up(self.request_pool_size, self.graph_multiple)
+
+    # specs/sglang/engine.yaml:218
+    @cached_property
+    def graph_width(self) -> int:
+        """Tokens of a request as the alignment of graphs counts them."""
+        return 1 if self.enable_two_batch_overlap else self.target_width
+
+    # specs/sglang/engine.yaml:221
+    @cached_property
+    def captured(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
+        of its size; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:227
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/engine.yaml:230
+    @cached_property
+    def tracks_mamba(self) -> bool:
+        """`mamba_extra_buffer and not speculative`."""
+        return self.mamba_extra_buffer and not self.speculative
+
+    # specs/sglang/engine.yaml:231
+    @cached_property
+    def whole_prefill_graph(self) -> bool:
+        """Prefill graphs hold the attention, so that the number of requests is fixed."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+        )
+
+    # specs/sglang/engine.yaml:234
+    @cached_property
+    def has_static_requests(self) -> bool:
+        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
+        )
+
+    # specs/sglang/engine.yaml:235
+    @cached_property
+    def captured_tokens(self) -> tuple[int, ...] | None:
+        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
+        if not self.enable_prefill_graph:
+            return None
+        return tuple(
+            align_up(tokens, self.graph_multiple)
+            for tokens in present(self.capture_tokens)
+            if align_up(tokens, self.graph_multiple) >= self.cp_align
+            and tokens
+            <= (
+                present(self.full_prefill_max_req) * self.context_length
+                if self.whole_prefill_graph
+                else self.request_pool_size * self.context_length
+            )
+        )
+
+    # specs/sglang/engine.yaml:243
+    @cached_property
+    def has_draft_graph(self) -> bool:
+        """Draft steps after the first are replayed."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and present(self.speculative_num_steps) > 1
+        )
+
+    # specs/sglang/engine.yaml:247
+    @cached_property
+    def captured_drafts(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the draft model, which are chosen as if each request had one
+        token; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:253
+    @cached_property
+    def has_draft_extend_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle and not
+        enable_multi_layer_eagle`.
+        """
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not present(self.enable_multi_layer_eagle)
+        )
+
+    # specs/sglang/engine.yaml:255
+    @cached_property
+    def has_multi_layer_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and present(self.enable_multi_layer_eagle)
+        )
+
+    # specs/sglang/engine.yaml:257
+    @cached_property
+    def catches_up_in_graphs(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle`."""
+        return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+
+    # specs/sglang/engine.yaml:259
+    @cached_property
+    def draft_front(self) -> int | None:
+        """Tokens before the verified ones that layers of a draft model read once more; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
+            if present(self.enable_multi_layer_eagle)
+            and present(self.speculative_eagle_topk) == 1
+            and present(self.mamba_conv_length) >= 1
+            and present(self.speculative_num_steps) > 1
+            else 0
+        )
+
+    # specs/sglang/engine.yaml:268
+    @cached_property
+    def draft_extend_width(self) -> int | None:
+        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
+        if not self.has_draft_worker:
+            return None
+        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
+
+    # specs/sglang/engine.yaml:272
+    @cached_property
+    def has_frozen_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+        )
+
+    # specs/sglang/engine.yaml:274
+    @cached_property
+    def frozen_width(self) -> int | None:
+        """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
+        has_frozen_graph.
+        """
+        if not self.has_frozen_graph:
+            return None
+        return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
+
+    # specs/sglang/engine.yaml:277
+    @cached_property
+    def captured_branches(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of drafts over frozen key-values, one for every branch of each
+        request; None unless has_frozen_graph.
+        """
+        if not self.has_frozen_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:283
+    @cached_property
+    def tracks_mamba_prefixes(self) -> bool:
+        """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
+        return (
+            self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
+        )
+
+    # specs/sglang/engine.yaml:296
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -786,47 +1762,68 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:20"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:23",
+        "specs/sglang/engine.yaml:29",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:23",
+        "specs/sglang/engine.yaml:29",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:26"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:28"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:31"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:34"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:36"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:38"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:40"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:42"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:45"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:46"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:47"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:49"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:52"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:53"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:56"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:60"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:62"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:63"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:64"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:65"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:66"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:69"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:72"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:75"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:78"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:81"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:83"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:32"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:34"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:37"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:40"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:42"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:44"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:46"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:51"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:53"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:55"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:57"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:58"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:59"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:62"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:66"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:68"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:69"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:70"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:71"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:72"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:74"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:76"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:78"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:81"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:84"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:87"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:90"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:92"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:96"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:99"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:101"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:107"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:109"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:112"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:119"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:124"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:125"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:126"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:130"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:133"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:136"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:139"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:142"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:144"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:147"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:149"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:152"),
 )

@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 
 from ullage_runtime.checks import (
+    another_offer,
     broken_relation,
     check_extent,
     check_source,
@@ -36,7 +37,7 @@ from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import ViewCache
 
 from .arenas import Arenas
-from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Rows
+from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
@@ -53,7 +54,7 @@ OutputT = TypeVar("OutputT")
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -62,7 +63,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
     if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_num_draft_tokens)
+        tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
@@ -100,7 +101,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -169,7 +170,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -214,7 +215,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 
 # specs/sglang/runners/eager.yaml:1
 class EagerDraftRunner:
-    """Launches the model without a graph, for every mode.
+    """Launches the model without a graph, for every mode that is served.
 
     The runner eager of worker draft.
     """
@@ -256,7 +257,9 @@ class EagerDraftRunner:
         self._views: ViewCache[EagerDraftViews] = ViewCache()
         self._is_warm = False
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerDraftBatch:
         """The batch in the static buffers, padded.
 
         All that the host knows is checked before the first write: numbers, and types, shapes and
@@ -264,12 +267,13 @@ class EagerDraftRunner:
 
         `copy`: False hands out the live tensors themselves, which works without padding only.
         `pad`: False leaves out padding and its collectives, for comparisons.
+        What `select` offers with the runner are the rows that ranks have agreed on.
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
         return self._load(live, self._extents(live, pad, sources=True), copy)
 
-    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+    def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
 
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
@@ -277,8 +281,10 @@ class EagerDraftRunner:
         """
         return self._extents(live, pad, sources=False)
 
-    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         self._require_served(live.mode)
+        if isinstance(pad, Offer) and pad.live is not live:
+            raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
@@ -295,12 +301,19 @@ class EagerDraftRunner:
             case _:
                 raise self._unknown(live.mode)
 
+    def can_run(self, live: LiveBatch, extents: Extents) -> bool:
+        """Whether this runner takes a legal batch.
+
+        `extents`: before and after the pipeline of its mode, without the runner's own.
+        """
+        return live.mode in self.modes
+
     def execute(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         *,
-        pad: bool = True,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """Run the steps of the batch's mode; loads where the spec says so, see `load`."""
         self._require_served(live.mode)
@@ -313,7 +326,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
             case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
@@ -326,20 +339,24 @@ class EagerDraftRunner:
                 raise self._unknown(live.mode)
 
     def execute_compared(
-        self, live: LiveBatch, engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT]
+        self,
+        live: LiveBatch,
+        engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
+        *,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """`execute`, compared with the same step without padding. DebugError where they differ.
 
-        The engine runs the step twice, so it must come out the same both times; collectives of
-        the model itself do not line up with other ranks.
+        `pad`: as of `load`. The engine runs the step twice, so it must come out the same both
+        times; collectives of the model itself do not line up with other ranks.
         """
-        padded = map_tensors(self.execute(live, engine), torch.clone)
+        padded = map_tensors(self.execute(live, engine, pad=pad), torch.clone)
         unpadded = self.execute(live, engine, pad=False)
         place = "specs/sglang/runners/eager.yaml:1"
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -399,15 +416,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/frozen_kv_draft.yaml:1
@@ -453,15 +510,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         return None
@@ -489,7 +586,7 @@ class EagerDraftRunner:
         return views
 
     # specs/sglang/modes/draft_extend.yaml:1
-    def _extents_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/draft_extend.yaml:7
@@ -511,12 +608,18 @@ class EagerDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_draft_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_draft_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "draft_extend",
             "requests",
@@ -524,10 +627,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
+            "else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -536,10 +638,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
+            "else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -548,15 +649,14 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
-            "require_mlp_sync else max_running_requests * "
-            "speculative_num_draft_tokens",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
+            "max_running_requests * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/eagle_draft.yaml:1
-    def _extents_eagle_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_eagle_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/eagle_draft.yaml:7
@@ -578,12 +678,18 @@ class EagerDraftRunner:
                 )
             rows = live_eagle_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_eagle_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_eagle_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "eagle_draft",
             "requests",
@@ -609,7 +715,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -661,12 +767,18 @@ class EagerDraftRunner:
                 )
             rows = live_extend(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "extend",
             "requests",
@@ -698,7 +810,9 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/frozen_kv_draft.yaml:1
-    def _extents_frozen_kv_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_frozen_kv_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/frozen_kv_draft.yaml:7
@@ -720,12 +834,18 @@ class EagerDraftRunner:
                 )
             rows = live_frozen_kv_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_frozen_kv_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_frozen_kv_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "frozen_kv_draft",
             "requests",
@@ -751,17 +871,23 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle",
             "requests",
@@ -769,16 +895,15 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) // "
-            "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -787,30 +912,37 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
             "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -842,7 +974,7 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -857,6 +989,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -869,6 +1002,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -881,6 +1015,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
@@ -964,6 +1099,70 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
@@ -983,6 +1182,15 @@ class EagerDraftRunner:
         extend_seq_lens = live.extend_seq_lens
         extend_prefix_lens = live.extend_prefix_lens
         extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1005,6 +1213,11 @@ class EagerDraftRunner:
                 extend_seq_lens=extend_seq_lens,
                 extend_prefix_lens=extend_prefix_lens,
                 extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
@@ -1026,17 +1239,10 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:21
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
         # specs/sglang/slots.yaml:30
@@ -1045,6 +1251,26 @@ class EagerDraftRunner:
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
         # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1062,6 +1288,13 @@ class EagerDraftRunner:
             extend_seq_lens=views.extend_seq_lens,
             extend_prefix_lens=views.extend_prefix_lens,
             extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             input_embeds=live.input_embeds,
         )
@@ -1074,6 +1307,7 @@ class EagerDraftRunner:
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1116,7 +1350,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
@@ -1164,6 +1398,42 @@ class EagerDraftRunner:
                 2147483647,
                 place="specs/sglang/slots.yaml:33",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1177,6 +1447,11 @@ class EagerDraftRunner:
         poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
         poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
 
     def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
@@ -1222,8 +1497,23 @@ class EagerDraftRunner:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
-    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1250,6 +1540,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1273,6 +1564,7 @@ class EagerDraftRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:15",
+                known=known,
             )
         # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1285,6 +1577,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
@@ -1297,6 +1590,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -1308,6 +1602,71 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
@@ -1325,6 +1684,15 @@ class EagerDraftRunner:
         req_pool_indices = live.req_pool_indices
         seq_lens = live.seq_lens
         seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1344,6 +1712,11 @@ class EagerDraftRunner:
                 req_pool_indices=req_pool_indices,
                 seq_lens=seq_lens,
                 seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
@@ -1368,18 +1741,31 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:21
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1394,6 +1780,13 @@ class EagerDraftRunner:
             req_pool_indices=views.req_pool_indices,
             seq_lens=views.seq_lens,
             seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             extend_seq_lens=None,
             extend_prefix_lens=None,
@@ -1409,6 +1802,7 @@ class EagerDraftRunner:
     def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1451,7 +1845,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
@@ -1472,6 +1866,42 @@ class EagerDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1482,6 +1912,11 @@ class EagerDraftRunner:
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.seq_lens, live.seq_lens)
         poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
@@ -1515,58 +1950,73 @@ class EagerDraftRunner:
             require_unpoisoned(
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
     def _execute_extending(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:29
+                # specs/sglang/runners/eager.yaml:45
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:37
+            # specs/sglang/runners/eager.yaml:53
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:38
+            # specs/sglang/runners/eager.yaml:54
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:65
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:72
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:61
+                    # specs/sglang/runners/eager.yaml:77
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:65
+                    # specs/sglang/runners/eager.yaml:81
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:69
+                    # specs/sglang/runners/eager.yaml:85
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:50
+                # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1574,36 +2024,36 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:26
+            # specs/sglang/runners/eager.yaml:42
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1611,33 +2061,33 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:35
+            # specs/sglang/runners/eager.yaml:51
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:36
+            # specs/sglang/runners/eager.yaml:52
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output

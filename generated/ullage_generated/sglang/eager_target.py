@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 
 from ullage_runtime.checks import (
+    another_offer,
     broken_relation,
     check_extent,
     check_source,
@@ -36,7 +37,7 @@ from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import ViewCache
 
 from .arenas import Arenas
-from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Rows
+from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerTargetCapacities
 from .config import Config
 from .engine import EagerTargetEngine
@@ -81,7 +82,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -120,7 +121,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -163,7 +164,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -182,7 +183,7 @@ def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -201,7 +202,7 @@ def live_split_prefill(requests: int, tokens: int) -> Rows:
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -257,7 +258,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 
 # specs/sglang/runners/eager.yaml:1
 class EagerTargetRunner:
-    """Launches the model without a graph, for every mode.
+    """Launches the model without a graph, for every mode that is served.
 
     The runner eager of worker target.
     """
@@ -299,7 +300,9 @@ class EagerTargetRunner:
         self._views: ViewCache[EagerTargetViews] = ViewCache()
         self._is_warm = False
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerTargetBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerTargetBatch:
         """The batch in the static buffers, padded.
 
         All that the host knows is checked before the first write: numbers, and types, shapes and
@@ -307,12 +310,13 @@ class EagerTargetRunner:
 
         `copy`: False hands out the live tensors themselves, which works without padding only.
         `pad`: False leaves out padding and its collectives, for comparisons.
+        What `select` offers with the runner are the rows that ranks have agreed on.
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
         return self._load(live, self._extents(live, pad, sources=True), copy)
 
-    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+    def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
 
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
@@ -320,8 +324,10 @@ class EagerTargetRunner:
         """
         return self._extents(live, pad, sources=False)
 
-    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         self._require_served(live.mode)
+        if isinstance(pad, Offer) and pad.live is not live:
+            raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
             case Mode.DECODE:
                 return self._extents_decode(live, pad, sources)
@@ -344,12 +350,19 @@ class EagerTargetRunner:
             case _:
                 raise self._unknown(live.mode)
 
+    def can_run(self, live: LiveBatch, extents: Extents) -> bool:
+        """Whether this runner takes a legal batch.
+
+        `extents`: before and after the pipeline of its mode, without the runner's own.
+        """
+        return live.mode in self.modes
+
     def execute(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
         *,
-        pad: bool = True,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """Run the steps of the batch's mode; loads where the spec says so, see `load`."""
         self._require_served(live.mode)
@@ -362,7 +375,7 @@ class EagerTargetRunner:
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
             case Mode.DECODE:
@@ -383,20 +396,24 @@ class EagerTargetRunner:
                 raise self._unknown(live.mode)
 
     def execute_compared(
-        self, live: LiveBatch, engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT]
+        self,
+        live: LiveBatch,
+        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
+        *,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """`execute`, compared with the same step without padding. DebugError where they differ.
 
-        The engine runs the step twice, so it must come out the same both times; collectives of
-        the model itself do not line up with other ranks.
+        `pad`: as of `load`. The engine runs the step twice, so it must come out the same both
+        times; collectives of the model itself do not line up with other ranks.
         """
-        padded = map_tensors(self.execute(live, engine), torch.clone)
+        padded = map_tensors(self.execute(live, engine, pad=pad), torch.clone)
         unpadded = self.execute(live, engine, pad=False)
         place = "specs/sglang/runners/eager.yaml:1"
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -456,15 +473,55 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/target_verify.yaml:1
@@ -507,13 +564,13 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
@@ -534,6 +591,46 @@ class EagerTargetRunner:
                     0,
                     dtype=self.registry.extend_start_loc.dtype,
                     device=self.registry.extend_start_loc.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/dllm_extend.yaml:1
@@ -576,13 +673,13 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
@@ -603,6 +700,46 @@ class EagerTargetRunner:
                     0,
                     dtype=self.registry.extend_start_loc.dtype,
                     device=self.registry.extend_start_loc.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         return None
@@ -638,7 +775,7 @@ class EagerTargetRunner:
         return views
 
     # specs/sglang/modes/decode.yaml:1
-    def _extents_decode(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode.yaml:7
@@ -657,12 +794,18 @@ class EagerTargetRunner:
                 )
             rows = live_decode(requests)
             if sources:
-                self._check_sources_decode(live, rows)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_decode(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "decode",
             "requests",
@@ -686,7 +829,9 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode_beside_extend.yaml:1
-    def _extents_decode_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_decode_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode_beside_extend.yaml:7
@@ -708,12 +853,18 @@ class EagerTargetRunner:
                 )
             rows = live_decode_beside_extend(requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_decode_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "decode_beside_extend",
             "requests",
@@ -747,7 +898,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/dllm_extend.yaml:1
-    def _extents_dllm_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -769,12 +920,18 @@ class EagerTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_dllm_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_dllm_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "dllm_extend",
             "requests",
@@ -811,7 +968,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -863,12 +1020,18 @@ class EagerTargetRunner:
                 )
             rows = live_extend(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "extend",
             "requests",
@@ -902,17 +1065,23 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_decode(live, rows)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle",
             "requests",
@@ -946,17 +1115,25 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -994,7 +1171,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/mixed.yaml:1
-    def _extents_mixed(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_mixed(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/mixed.yaml:9
@@ -1071,12 +1248,18 @@ class EagerTargetRunner:
                 )
             rows = live_mixed(running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_mixed(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_mixed(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "mixed",
             "requests",
@@ -1108,7 +1291,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/split_prefill.yaml:1
-    def _extents_split_prefill(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_split_prefill(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/split_prefill.yaml:7
@@ -1163,12 +1346,18 @@ class EagerTargetRunner:
                 )
             rows = live_split_prefill(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_split_prefill(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_split_prefill(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "split_prefill",
             "requests",
@@ -1200,7 +1389,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/target_verify.yaml:1
-    def _extents_target_verify(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/target_verify.yaml:7
@@ -1222,12 +1411,18 @@ class EagerTargetRunner:
                 )
             rows = live_target_verify(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_target_verify(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_target_verify(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "target_verify",
             "requests",
@@ -1266,7 +1461,7 @@ class EagerTargetRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_decode(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1281,6 +1476,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1293,6 +1489,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1305,6 +1502,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
@@ -1316,6 +1514,7 @@ class EagerTargetRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:15",
+                known=known,
             )
         # specs/sglang/slots.yaml:18
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1328,6 +1527,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:18",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:21
         if live.seq_lens is not None or rows.requests > 0:
@@ -1340,6 +1540,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -1351,6 +1552,76 @@ class EagerTargetRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+                known=known,
             )
         if self.debug.values:
             self._check_values_decode(live, mode)
@@ -1368,6 +1639,15 @@ class EagerTargetRunner:
         req_pool_indices = live.req_pool_indices
         seq_lens = live.seq_lens
         seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1387,6 +1667,11 @@ class EagerTargetRunner:
                 req_pool_indices=req_pool_indices,
                 seq_lens=seq_lens,
                 seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
@@ -1411,18 +1696,31 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:21
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1437,6 +1735,13 @@ class EagerTargetRunner:
             req_pool_indices=views.req_pool_indices,
             seq_lens=views.seq_lens,
             seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             extend_seq_lens=None,
             extend_prefix_lens=None,
@@ -1452,6 +1757,7 @@ class EagerTargetRunner:
     def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1494,7 +1800,7 @@ class EagerTargetRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
@@ -1515,6 +1821,42 @@ class EagerTargetRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
 
     def _poison_decode(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1525,6 +1867,11 @@ class EagerTargetRunner:
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.seq_lens, live.seq_lens)
         poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
@@ -1558,8 +1905,23 @@ class EagerTargetRunner:
             require_unpoisoned(
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1574,6 +1936,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1586,6 +1949,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1598,6 +1962,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:15
         if live.mrope_positions is not None:
@@ -1681,6 +2046,70 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:33",
                 accepts=(torch.int64,),
             )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
@@ -1702,6 +2131,15 @@ class EagerTargetRunner:
         extend_seq_lens = live.extend_seq_lens
         extend_prefix_lens = live.extend_prefix_lens
         extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1724,6 +2162,11 @@ class EagerTargetRunner:
                 extend_seq_lens=extend_seq_lens,
                 extend_prefix_lens=extend_prefix_lens,
                 extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
@@ -1745,17 +2188,10 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:21
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:27
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
         # specs/sglang/slots.yaml:30
@@ -1764,6 +2200,26 @@ class EagerTargetRunner:
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
         # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1781,6 +2237,13 @@ class EagerTargetRunner:
             extend_seq_lens=views.extend_seq_lens,
             extend_prefix_lens=views.extend_prefix_lens,
             extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             input_embeds=live.input_embeds,
         )
@@ -1793,6 +2256,7 @@ class EagerTargetRunner:
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1835,7 +2299,7 @@ class EagerTargetRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
         if live.seq_lens is not None:
@@ -1883,6 +2347,42 @@ class EagerTargetRunner:
                 2147483647,
                 place="specs/sglang/slots.yaml:33",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1896,6 +2396,11 @@ class EagerTargetRunner:
         poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
         poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
 
     def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
@@ -1941,41 +2446,56 @@ class EagerTargetRunner:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
     def _execute_decoding(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of decode."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:26
+            # specs/sglang/runners/eager.yaml:42
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1983,55 +2503,55 @@ class EagerTargetRunner:
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
         split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:29
+                # specs/sglang/runners/eager.yaml:45
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:37
+            # specs/sglang/runners/eager.yaml:53
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:38
+            # specs/sglang/runners/eager.yaml:54
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:65
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:72
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:61
+                    # specs/sglang/runners/eager.yaml:77
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:65
+                    # specs/sglang/runners/eager.yaml:81
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:69
+                    # specs/sglang/runners/eager.yaml:85
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:50
+                # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -2039,33 +2559,33 @@ class EagerTargetRunner:
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:35
+            # specs/sglang/runners/eager.yaml:51
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:36
+            # specs/sglang/runners/eager.yaml:52
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output

@@ -9,14 +9,156 @@ from typing import Protocol, TypeVar
 
 from ullage_runtime.version import require_generated_code_version
 
-from .batch import EagerDraftBatch, EagerTargetBatch, LiveBatch
+from .batch import (
+    DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
+    DraftGraphDraftBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
+    FrozenKvGraphDraftBatch,
+    LiveBatch,
+    MultiLayerGraphDraftBatch,
+    NgramWorkerTargetBatch,
+    PrefillGraphDraftBatch,
+    PrefillGraphTargetBatch,
+)
 
 require_generated_code_version(4, __name__)
 
+OutputT_co = TypeVar("OutputT_co", covariant=True)
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
 HiddenT = TypeVar("HiddenT")
-OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+class DecodeGraphTargetFacts(Protocol):
+    """What the runner decode_graph of worker target asks before it takes a batch."""
+
+    # specs/sglang/runners/decode_graph.yaml:35
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+class DecodeGraphTargetEngine(Protocol[OutputT_co]):
+    """What the runner decode_graph of worker target asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/decode_graph.yaml:38
+    def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:45
+    def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Plan replay; reads for attention_planner, table_lookup."""
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:46
+    def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:51
+    def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup, gather, mask_reader, pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftFacts(Protocol):
+    """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_extend_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_extend_graph of worker draft asks of the engine.
+
+    OutputT_co: the first branches of the next drafts.
+    """
+
+    # specs/sglang/runners/draft_extend_graph.yaml:35
+    def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:42
+    def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
+        acceptance.
+        """
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:43
+    def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
+        catch_up_fusion, draft_state_tracker, row_selection, gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:48
+    def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
+        rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
+        gather.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftFacts(Protocol):
+    """What the runner draft_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph of draft steps."""
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_graph of worker draft asks of the engine.
+
+    OutputT_co: scores, tokens and parents of all branches.
+    """
+
+    # specs/sglang/runners/draft_graph.yaml:35
+    def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:42
+    def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Plan draft; reads for attention_planner, table_lookup."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:43
+    def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
+        gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:48
+    def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
+        rotary, axes_rotary, draft_kv_writer, draft_step, gather.
+        """
+        ...
 
 
 # specs/sglang/runners/eager.yaml:1
@@ -32,120 +174,122 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:8
+    # specs/sglang/runners/eager.yaml:24
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:9
+    # specs/sglang/runners/eager.yaml:25
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:10
+    # specs/sglang/runners/eager.yaml:26
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:11
+    # specs/sglang/runners/eager.yaml:27
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:12
+    # specs/sglang/runners/eager.yaml:28
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:15
+    # specs/sglang/runners/eager.yaml:31
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:16
+    # specs/sglang/runners/eager.yaml:32
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:17
+    # specs/sglang/runners/eager.yaml:33
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:42
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:43
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:30
+    # specs/sglang/runners/eager.yaml:46
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:47
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
-        """Plan attention; reads for attention_planner, extend_planner."""
+        """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:58
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:29
+    # specs/sglang/runners/eager.yaml:45
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:53
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:54
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:72
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing.
+        them; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:77
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:81
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:69
+    # specs/sglang/runners/eager.yaml:85
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:52
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -164,120 +308,325 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:8
+    # specs/sglang/runners/eager.yaml:24
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:9
+    # specs/sglang/runners/eager.yaml:25
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:10
+    # specs/sglang/runners/eager.yaml:26
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:11
+    # specs/sglang/runners/eager.yaml:27
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:12
+    # specs/sglang/runners/eager.yaml:28
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:15
+    # specs/sglang/runners/eager.yaml:31
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:16
+    # specs/sglang/runners/eager.yaml:32
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:17
+    # specs/sglang/runners/eager.yaml:33
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:43
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:29
+    # specs/sglang/runners/eager.yaml:45
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:30
+    # specs/sglang/runners/eager.yaml:46
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:47
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
-        """Plan attention; reads for attention_planner, extend_planner."""
+        """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:53
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:54
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:50
+    # specs/sglang/runners/eager.yaml:66
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:72
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing.
+        them; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:77
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:81
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:69
+    # specs/sglang/runners/eager.yaml:85
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:42
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:52
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
+        ...
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+class FrozenKvGraphDraftFacts(Protocol):
+    """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:27
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner frozen_kv_graph of worker draft asks of the engine.
+
+    OutputT_co: scores, tokens and parents of all branches.
+    """
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:30
+    def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:37
+    def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
+        """Plan frozen draft; reads for attention_planner, table_lookup."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:38
+    def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
+        """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
+        """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
+        rotary, axes_rotary, frozen_draft_step, gather.
+        """
+        ...
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+class MultiLayerGraphDraftFacts(Protocol):
+    """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/multi_layer_graph.yaml:35
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner multi_layer_graph of worker draft asks of the engine.
+
+    OutputT_co: the drafts of all layers.
+    """
+
+    # specs/sglang/runners/multi_layer_graph.yaml:38
+    def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:45
+    def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
+        """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:46
+    def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
+        """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
+        draft_state_tracker, row_selection, layer_sampling, gather.
+        """
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:51
+    def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
+        """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
+        axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
+        layer_sampling, gather.
+        """
+        ...
+
+
+# specs/sglang/runners/ngram_worker.yaml:1
+class NgramWorkerTargetEngine(Protocol):
+    """What the runner ngram_worker of worker target asks of the engine."""
+
+    # specs/sglang/runners/ngram_worker.yaml:16
+    def link_tree(self, batch: NgramWorkerTargetBatch, /) -> None:
+        """Link tree; reads for tree_builder."""
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphTargetFacts(Protocol):
+    """What the runner prefill_graph of worker target asks before it takes a batch."""
+
+    # specs/sglang/runners/prefill_graph.yaml:40
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:41
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a prefill graph."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:42
+    def uncapturable(self, batch: LiveBatch, /) -> bool:
+        """Whether this batch wants what graphs do not hold, such as log-probabilities of a
+        prefix.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphTargetEngine(Protocol[OutputT_co]):
+    """What the runner prefill_graph of worker target asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/prefill_graph.yaml:45
+    def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:52
+    def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
+        """Plan prefill; reads for static_planner, static_host_planner."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:53
+    def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
+        """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
+        static_state_tracker, fusion, pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:58
+    def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphDraftFacts(Protocol):
+    """What the runner prefill_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/prefill_graph.yaml:40
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:41
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a prefill graph."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:42
+    def uncapturable(self, batch: LiveBatch, /) -> bool:
+        """Whether this batch wants what graphs do not hold, such as log-probabilities of a
+        prefix.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner prefill_graph of worker draft asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/prefill_graph.yaml:45
+    def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:52
+    def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
+        """Plan prefill; reads for static_planner, static_host_planner."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:53
+    def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
+        """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
+        static_state_tracker, fusion, pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:58
+    def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
         ...

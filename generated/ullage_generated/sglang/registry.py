@@ -11,16 +11,955 @@ from torch import Tensor
 
 from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
+from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.requirements import require_capacities
 from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
 
 from .batch import Rows
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
-from .config import Config
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
+    NgramWorkerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetRegistry:
+    """The static buffers of the runner decode_graph of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:57
+    custom_mask: Tensor
+    """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
+    graph is captured.
+    """
+    # specs/sglang/slots.yaml:60
+    graph_logits: Tensor | None
+    """[tokens, vocab_size]: logits of every row of a graph."""
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DecodeGraphTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.enable_decode_graph:
+            compute_slots.append(
+                SlotShape("graph_logits", (capacities.tokens, config.vocab_size), torch.float32)
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DecodeGraphTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DecodeGraphTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "decode_graph of worker target", capacities, DecodeGraphTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "decode_graph of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            custom_mask=compute.slot("custom_mask"),
+            graph_logits=compute.slot("graph_logits") if config.enable_decode_graph else None,
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.custom_mask,
+            self.graph_logits,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:57
+    custom_mask: Tensor
+    # specs/sglang/slots.yaml:60
+    graph_logits: Tensor | None
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: DecodeGraphTargetRegistry, config: Config, rows: Rows
+    ) -> DecodeGraphTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            custom_mask=clipped_view(
+                registry.custom_mask,
+                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
+            ),
+            graph_logits=None
+            if registry.graph_logits is None
+            else padded_view(registry.graph_logits, rows.tokens, config.vocab_size),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftRegistry:
+    """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target."""
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    """[requests]: drafts that the target agreed with."""
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    """[requests]: these and one token more, -1 in a row without a request."""
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    """[requests]: the row of each request that has logits."""
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:114
+    draft_logits: Tensor | None
+    """[requests, draft_vocab_size]: logits of one row for each request."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DraftExtendGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape(
+                    "target_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("verify_extend_seq_lens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_correct_drafts", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_accept_tokens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(SlotShape("select_index", (capacities.requests,), torch.int64))
+        if config.catches_up_in_graphs and config.mamba_extra_buffer:
+            compute_slots.append(
+                SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_draft_extend_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_logits",
+                    (capacities.requests, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DraftExtendGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DraftExtendGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "draft_extend_graph of worker draft",
+            capacities,
+            DraftExtendGraphDraftCapacities.of(config),
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "draft_extend_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            target_hidden_states=compute.slot("target_hidden_states")
+            if config.catches_up_in_graphs
+            else None,
+            verify_extend_seq_lens=compute.slot("verify_extend_seq_lens")
+            if config.catches_up_in_graphs
+            else None,
+            num_correct_drafts=compute.slot("num_correct_drafts")
+            if config.catches_up_in_graphs
+            else None,
+            num_accept_tokens=compute.slot("num_accept_tokens")
+            if config.catches_up_in_graphs
+            else None,
+            select_index=compute.slot("select_index") if config.catches_up_in_graphs else None,
+            draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
+            if config.catches_up_in_graphs and config.mamba_extra_buffer
+            else None,
+            draft_logits=compute.slot("draft_logits") if config.has_draft_extend_graph else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.target_hidden_states,
+            self.verify_extend_seq_lens,
+            self.num_correct_drafts,
+            self.num_accept_tokens,
+            self.select_index,
+            self.draft_mamba_track_indices,
+            self.draft_logits,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:114
+    draft_logits: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: DraftExtendGraphDraftRegistry, config: Config, rows: Rows
+    ) -> DraftExtendGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else padded_view(
+                registry.target_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else padded_view(registry.verify_extend_seq_lens, rows.requests),
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else padded_view(registry.num_correct_drafts, rows.requests),
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else padded_view(registry.num_accept_tokens, rows.requests),
+            select_index=None
+            if registry.select_index is None
+            else padded_view(registry.select_index, rows.requests),
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else padded_view(registry.draft_mamba_track_indices, rows.requests),
+            draft_logits=None
+            if registry.draft_logits is None
+            else padded_view(
+                registry.draft_logits, rows.requests, present(config.draft_vocab_size)
+            ),
+        )
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftRegistry:
+    """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:69
+    draft_cache_loc: Tensor | None
+    """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
+    # specs/sglang/slots.yaml:74
+    draft_seq_lens_of_one: Tensor | None
+    """[requests]: a draft step extends each request by one token."""
+    # specs/sglang/slots.yaml:77
+    draft_topk_p: Tensor | None
+    """[requests, speculative_eagle_topk]: probabilities of the first branches."""
+    # specs/sglang/slots.yaml:80
+    draft_topk_index: Tensor | None
+    """[requests, speculative_eagle_topk]: their tokens."""
+    # specs/sglang/slots.yaml:83
+    draft_hidden_states: Tensor | None
+    """[requests, draft_hidden_size]: hidden states that the first step begins from."""
+    # specs/sglang/slots.yaml:86
+    draft_temperatures: Tensor | None
+    """[requests, 1]: how evenly a draft is sampled."""
+    # specs/sglang/slots.yaml:89
+    draft_top_ks: Tensor | None
+    """[requests]: of how many tokens a draft is sampled."""
+    # specs/sglang/slots.yaml:92
+    draft_probs: Tensor | None
+    """[requests, draft_vocab_size]: what drafts were sampled from."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DraftGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_seq_lens_of_one", (capacities.requests,), torch.int32)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_topk_p",
+                    (capacities.requests, present(config.speculative_eagle_topk)),
+                    torch.float32,
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_topk_index",
+                    (capacities.requests, present(config.speculative_eagle_topk)),
+                    torch.int64,
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_hidden_states",
+                    (capacities.requests, present(config.draft_hidden_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_temperatures", (capacities.requests, 1), torch.float32)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(SlotShape("draft_top_ks", (capacities.requests,), torch.int32))
+        if config.has_draft_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape(
+                    "draft_probs",
+                    (capacities.requests, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DraftGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DraftGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "draft_graph of worker draft", capacities, DraftGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "draft_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            draft_cache_loc=compute.slot("draft_cache_loc") if config.has_draft_graph else None,
+            draft_seq_lens_of_one=compute.slot("draft_seq_lens_of_one")
+            if config.has_draft_graph
+            else None,
+            draft_topk_p=compute.slot("draft_topk_p") if config.has_draft_graph else None,
+            draft_topk_index=compute.slot("draft_topk_index") if config.has_draft_graph else None,
+            draft_hidden_states=compute.slot("draft_hidden_states")
+            if config.has_draft_graph
+            else None,
+            draft_temperatures=compute.slot("draft_temperatures")
+            if config.has_draft_graph
+            else None,
+            draft_top_ks=compute.slot("draft_top_ks") if config.has_draft_graph else None,
+            draft_probs=compute.slot("draft_probs")
+            if config.has_draft_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.draft_cache_loc,
+            self.draft_seq_lens_of_one,
+            self.draft_topk_p,
+            self.draft_topk_index,
+            self.draft_hidden_states,
+            self.draft_temperatures,
+            self.draft_top_ks,
+            self.draft_probs,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:69
+    draft_cache_loc: Tensor | None
+    # specs/sglang/slots.yaml:74
+    draft_seq_lens_of_one: Tensor | None
+    # specs/sglang/slots.yaml:77
+    draft_topk_p: Tensor | None
+    # specs/sglang/slots.yaml:80
+    draft_topk_index: Tensor | None
+    # specs/sglang/slots.yaml:83
+    draft_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:86
+    draft_temperatures: Tensor | None
+    # specs/sglang/slots.yaml:89
+    draft_top_ks: Tensor | None
+    # specs/sglang/slots.yaml:92
+    draft_probs: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: DraftGraphDraftRegistry, config: Config, rows: Rows
+    ) -> DraftGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            draft_cache_loc=None
+            if registry.draft_cache_loc is None
+            else padded_view(
+                registry.draft_cache_loc, rows.tokens * present(config.speculative_num_steps)
+            ),
+            draft_seq_lens_of_one=None
+            if registry.draft_seq_lens_of_one is None
+            else padded_view(registry.draft_seq_lens_of_one, rows.requests),
+            draft_topk_p=None
+            if registry.draft_topk_p is None
+            else padded_view(
+                registry.draft_topk_p, rows.requests, present(config.speculative_eagle_topk)
+            ),
+            draft_topk_index=None
+            if registry.draft_topk_index is None
+            else padded_view(
+                registry.draft_topk_index, rows.requests, present(config.speculative_eagle_topk)
+            ),
+            draft_hidden_states=None
+            if registry.draft_hidden_states is None
+            else padded_view(
+                registry.draft_hidden_states, rows.requests, present(config.draft_hidden_size)
+            ),
+            draft_temperatures=None
+            if registry.draft_temperatures is None
+            else padded_view(registry.draft_temperatures, rows.requests, 1),
+            draft_top_ks=None
+            if registry.draft_top_ks is None
+            else padded_view(registry.draft_top_ks, rows.requests),
+            draft_probs=None
+            if registry.draft_probs is None
+            else padded_view(registry.draft_probs, rows.requests, present(config.draft_vocab_size)),
+        )
 
 
 # specs/sglang/runners/eager.yaml:1
@@ -60,6 +999,21 @@ class EagerTargetRegistry:
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -85,6 +1039,20 @@ class EagerTargetRegistry:
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -125,6 +1093,15 @@ class EagerTargetRegistry:
             extend_seq_lens=compute.slot("extend_seq_lens"),
             extend_prefix_lens=compute.slot("extend_prefix_lens"),
             extend_start_loc=compute.slot("extend_start_loc"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -148,9 +1125,14 @@ class EagerTargetRegistry:
             self.extend_seq_lens,
             self.extend_prefix_lens,
             self.extend_start_loc,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
             self.num_token_non_padded,
         )
-        return slots
+        return tuple(slot for slot in slots if slot is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +1160,16 @@ class EagerTargetViews:
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -194,6 +1186,21 @@ class EagerTargetViews:
             extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
             extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
             extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )
 
@@ -235,6 +1242,21 @@ class EagerDraftRegistry:
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -260,6 +1282,20 @@ class EagerDraftRegistry:
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -300,6 +1336,15 @@ class EagerDraftRegistry:
             extend_seq_lens=compute.slot("extend_seq_lens"),
             extend_prefix_lens=compute.slot("extend_prefix_lens"),
             extend_start_loc=compute.slot("extend_start_loc"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -323,9 +1368,14 @@ class EagerDraftRegistry:
             self.extend_seq_lens,
             self.extend_prefix_lens,
             self.extend_start_loc,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
             self.num_token_non_padded,
         )
-        return slots
+        return tuple(slot for slot in slots if slot is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +1403,16 @@ class EagerDraftViews:
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:39
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:42
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:45
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:48
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
 
     @classmethod
@@ -369,5 +1429,1522 @@ class EagerDraftViews:
             extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
             extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
             extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftRegistry:
+    """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:117
+    frozen_hidden_states: Tensor | None
+    """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
+    begins from.
+    """
+    # specs/sglang/slots.yaml:121
+    frozen_bonus_tokens: Tensor | None
+    """[requests // speculative_eagle_topk]: the token that each draft follows."""
+    # specs/sglang/slots.yaml:124
+    frozen_topk_p: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
+    branches of a step.
+    """
+    # specs/sglang/slots.yaml:128
+    frozen_topk_index: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: FrozenKvGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_hidden_states",
+                    (capacities.frozen_hidden_states_0, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape("frozen_bonus_tokens", (capacities.frozen_bonus_tokens_0,), torch.int64)
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_p",
+                    (capacities.frozen_topk_p_0, present(config.speculative_eagle_topk)),
+                    torch.float32,
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_index",
+                    (capacities.frozen_topk_index_0, present(config.speculative_eagle_topk)),
+                    torch.int64,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: FrozenKvGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> FrozenKvGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "frozen_kv_graph of worker draft", capacities, FrozenKvGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "frozen_kv_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            positions=compute.slot("positions"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            frozen_hidden_states=compute.slot("frozen_hidden_states")
+            if config.has_frozen_graph
+            else None,
+            frozen_bonus_tokens=compute.slot("frozen_bonus_tokens")
+            if config.has_frozen_graph
+            else None,
+            frozen_topk_p=compute.slot("frozen_topk_p") if config.has_frozen_graph else None,
+            frozen_topk_index=compute.slot("frozen_topk_index")
+            if config.has_frozen_graph
+            else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.positions,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.frozen_hidden_states,
+            self.frozen_bonus_tokens,
+            self.frozen_topk_p,
+            self.frozen_topk_index,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:117
+    frozen_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:121
+    frozen_bonus_tokens: Tensor | None
+    # specs/sglang/slots.yaml:124
+    frozen_topk_p: Tensor | None
+    # specs/sglang/slots.yaml:128
+    frozen_topk_index: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: FrozenKvGraphDraftRegistry, config: Config, rows: Rows
+    ) -> FrozenKvGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            positions=padded_view(registry.positions, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            frozen_hidden_states=None
+            if registry.frozen_hidden_states is None
+            else padded_view(
+                registry.frozen_hidden_states,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.draft_input_size),
+            ),
+            frozen_bonus_tokens=None
+            if registry.frozen_bonus_tokens is None
+            else padded_view(
+                registry.frozen_bonus_tokens,
+                rows.requests // present(config.speculative_eagle_topk),
+            ),
+            frozen_topk_p=None
+            if registry.frozen_topk_p is None
+            else padded_view(
+                registry.frozen_topk_p,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+            frozen_topk_index=None
+            if registry.frozen_topk_index is None
+            else padded_view(
+                registry.frozen_topk_index,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+        )
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftRegistry:
+    """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target."""
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    """[requests]: drafts that the target agreed with."""
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    """[requests]: these and one token more, -1 in a row without a request."""
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    """[requests]: the row of each request that has logits."""
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:132
+    layer_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:135
+    layer_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:138
+    layer_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:141
+    layer_logits: Tensor | None
+    """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
+    each request, or of all rows where ranks gather them.
+    """
+    # specs/sglang/slots.yaml:145
+    layer_temperatures: Tensor | None
+    """[requests, 1]: how evenly a draft is sampled."""
+    # specs/sglang/slots.yaml:149
+    layer_draft_probs: Tensor | None
+    """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
+    sampled from.
+    """
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: MultiLayerGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape(
+                    "target_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("verify_extend_seq_lens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_correct_drafts", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_accept_tokens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(SlotShape("select_index", (capacities.requests,), torch.int64))
+        if config.catches_up_in_graphs and config.mamba_extra_buffer:
+            compute_slots.append(
+                SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_multi_layer_graph:
+            compute_slots.append(SlotShape("layer_seq_lens", (capacities.requests,), torch.int32))
+        if config.has_multi_layer_graph:
+            compute_slots.append(
+                SlotShape("layer_extend_start_loc", (capacities.requests,), torch.int32)
+            )
+        if config.has_multi_layer_graph:
+            compute_slots.append(
+                SlotShape(
+                    "layer_logits",
+                    (capacities.layer_logits_0, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape("layer_temperatures", (capacities.requests, 1), torch.float32)
+            )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape(
+                    "layer_draft_probs",
+                    (
+                        capacities.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = []
+        if config.has_multi_layer_graph:
+            host_slots.append(SlotShape("layer_seq_lens_cpu", (capacities.requests,), torch.int32))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: MultiLayerGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> MultiLayerGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "multi_layer_graph of worker draft",
+            capacities,
+            MultiLayerGraphDraftCapacities.of(config),
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "multi_layer_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            target_hidden_states=compute.slot("target_hidden_states")
+            if config.catches_up_in_graphs
+            else None,
+            verify_extend_seq_lens=compute.slot("verify_extend_seq_lens")
+            if config.catches_up_in_graphs
+            else None,
+            num_correct_drafts=compute.slot("num_correct_drafts")
+            if config.catches_up_in_graphs
+            else None,
+            num_accept_tokens=compute.slot("num_accept_tokens")
+            if config.catches_up_in_graphs
+            else None,
+            select_index=compute.slot("select_index") if config.catches_up_in_graphs else None,
+            draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
+            if config.catches_up_in_graphs and config.mamba_extra_buffer
+            else None,
+            layer_seq_lens=compute.slot("layer_seq_lens") if config.has_multi_layer_graph else None,
+            layer_extend_start_loc=compute.slot("layer_extend_start_loc")
+            if config.has_multi_layer_graph
+            else None,
+            layer_logits=compute.slot("layer_logits") if config.has_multi_layer_graph else None,
+            layer_temperatures=compute.slot("layer_temperatures")
+            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            layer_draft_probs=compute.slot("layer_draft_probs")
+            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
+            if config.has_multi_layer_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.target_hidden_states,
+            self.verify_extend_seq_lens,
+            self.num_correct_drafts,
+            self.num_accept_tokens,
+            self.select_index,
+            self.draft_mamba_track_indices,
+            self.layer_seq_lens,
+            self.layer_seq_lens_cpu,
+            self.layer_extend_start_loc,
+            self.layer_logits,
+            self.layer_temperatures,
+            self.layer_draft_probs,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:51
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:54
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:95
+    target_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:98
+    verify_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:101
+    num_correct_drafts: Tensor | None
+    # specs/sglang/slots.yaml:104
+    num_accept_tokens: Tensor | None
+    # specs/sglang/slots.yaml:107
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:110
+    draft_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:132
+    layer_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:135
+    layer_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:138
+    layer_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:141
+    layer_logits: Tensor | None
+    # specs/sglang/slots.yaml:145
+    layer_temperatures: Tensor | None
+    # specs/sglang/slots.yaml:149
+    layer_draft_probs: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: MultiLayerGraphDraftRegistry, config: Config, rows: Rows
+    ) -> MultiLayerGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else padded_view(
+                registry.target_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else padded_view(registry.verify_extend_seq_lens, rows.requests),
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else padded_view(registry.num_correct_drafts, rows.requests),
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else padded_view(registry.num_accept_tokens, rows.requests),
+            select_index=None
+            if registry.select_index is None
+            else padded_view(registry.select_index, rows.requests),
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else padded_view(registry.draft_mamba_track_indices, rows.requests),
+            layer_seq_lens=None
+            if registry.layer_seq_lens is None
+            else padded_view(registry.layer_seq_lens, rows.requests),
+            layer_seq_lens_cpu=None
+            if registry.layer_seq_lens_cpu is None
+            else padded_view(registry.layer_seq_lens_cpu, rows.requests),
+            layer_extend_start_loc=None
+            if registry.layer_extend_start_loc is None
+            else padded_view(registry.layer_extend_start_loc, rows.requests),
+            layer_logits=None
+            if registry.layer_logits is None
+            else padded_view(
+                registry.layer_logits,
+                rows.tokens if config.require_gathered_buffer else rows.requests,
+                present(config.draft_vocab_size),
+            ),
+            layer_temperatures=None
+            if registry.layer_temperatures is None
+            else padded_view(registry.layer_temperatures, rows.requests, 1),
+            layer_draft_probs=None
+            if registry.layer_draft_probs is None
+            else padded_view(
+                registry.layer_draft_probs,
+                rows.requests,
+                present(config.speculative_num_steps),
+                present(config.draft_vocab_size),
+            ),
+        )
+
+
+# specs/sglang/runners/ngram_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetRegistry:
+    """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:153
+    ngram_draft_tokens: Tensor | None
+    """[tokens]: tokens of the tree that was looked up."""
+    # specs/sglang/slots.yaml:156
+    tree_mask: Tensor | None
+    """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
+    # specs/sglang/slots.yaml:159
+    ngram_positions: Tensor | None
+    """[tokens]: rotary positions of the tree."""
+    # specs/sglang/slots.yaml:162
+    retrieve_indexes: Tensor | None
+    """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
+    # specs/sglang/slots.yaml:165
+    retrieve_next_token: Tensor | None
+    """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
+    # specs/sglang/slots.yaml:168
+    retrieve_next_sibling: Tensor | None
+    """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: NgramWorkerTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = []
+        host_slots: list[SlotShape] = []
+        kept_compute_slots: list[SlotShape] = []
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape("ngram_draft_tokens", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(SlotShape("tree_mask", (capacities.tree_mask_0,), torch.bool))
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape("ngram_positions", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_indexes",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_next_token",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
+            kept_compute_slots.append(
+                SlotShape(
+                    "retrieve_next_sibling",
+                    (capacities.requests, present(config.speculative_num_draft_tokens)),
+                    torch.int64,
+                )
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: NgramWorkerTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> NgramWorkerTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "ngram_worker of worker target", capacities, NgramWorkerTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "ngram_worker of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        kept_compute = regions.kept_compute
+        return cls(
+            regions=regions,
+            ngram_draft_tokens=kept_compute.slot("ngram_draft_tokens")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            tree_mask=kept_compute.slot("tree_mask")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            ngram_positions=kept_compute.slot("ngram_positions")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_indexes=kept_compute.slot("retrieve_indexes")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_next_token=kept_compute.slot("retrieve_next_token")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+            retrieve_next_sibling=kept_compute.slot("retrieve_next_sibling")
+            if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.ngram_draft_tokens,
+            self.tree_mask,
+            self.ngram_positions,
+            self.retrieve_indexes,
+            self.retrieve_next_token,
+            self.retrieve_next_sibling,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class NgramWorkerTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:153
+    ngram_draft_tokens: Tensor | None
+    # specs/sglang/slots.yaml:156
+    tree_mask: Tensor | None
+    # specs/sglang/slots.yaml:159
+    ngram_positions: Tensor | None
+    # specs/sglang/slots.yaml:162
+    retrieve_indexes: Tensor | None
+    # specs/sglang/slots.yaml:165
+    retrieve_next_token: Tensor | None
+    # specs/sglang/slots.yaml:168
+    retrieve_next_sibling: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: NgramWorkerTargetRegistry, config: Config, rows: Rows
+    ) -> NgramWorkerTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            ngram_draft_tokens=None
+            if registry.ngram_draft_tokens is None
+            else padded_view(registry.ngram_draft_tokens, rows.tokens),
+            tree_mask=None
+            if registry.tree_mask is None
+            else padded_view(
+                registry.tree_mask, rows.tokens * present(config.speculative_num_draft_tokens)
+            ),
+            ngram_positions=None
+            if registry.ngram_positions is None
+            else padded_view(registry.ngram_positions, rows.tokens),
+            retrieve_indexes=None
+            if registry.retrieve_indexes is None
+            else padded_view(
+                registry.retrieve_indexes,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            retrieve_next_token=None
+            if registry.retrieve_next_token is None
+            else padded_view(
+                registry.retrieve_next_token,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            retrieve_next_sibling=None
+            if registry.retrieve_next_sibling is None
+            else padded_view(
+                registry.retrieve_next_sibling,
+                rows.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetRegistry:
+    """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    """[requests]: tokens already in the pool."""
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    """[requests]: rows of the request table."""
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence before it was cut."""
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    """[3, tokens]: three-axis rotary positions."""
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    """[requests]: after how many tokens the state is kept."""
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: PrefillGraphTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_static_requests:
+            compute_slots.append(SlotShape("static_seq_lens", (capacities.requests,), torch.int64))
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_prefix_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_start_loc", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_req_pool_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.enable_prefill_graph and config.is_multimodal:
+            compute_slots.append(
+                SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_mask", (capacities.requests,), torch.bool)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
+            )
+        host_slots: list[SlotShape] = []
+        if config.whole_prefill_graph:
+            host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: PrefillGraphTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> PrefillGraphTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "prefill_graph of worker target", capacities, PrefillGraphTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "prefill_graph of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
+            static_extend_seq_lens=compute.slot("static_extend_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_prefix_lens=compute.slot("static_extend_prefix_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_start_loc=compute.slot("static_extend_start_loc")
+            if config.has_static_requests
+            else None,
+            static_req_pool_indices=compute.slot("static_req_pool_indices")
+            if config.has_static_requests
+            else None,
+            static_orig_seq_lens=compute.slot("static_orig_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_mrope_positions=compute.slot("static_mrope_positions")
+            if config.enable_prefill_graph and config.is_multimodal
+            else None,
+            static_mamba_track_indices=compute.slot("static_mamba_track_indices")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_mask=compute.slot("static_mamba_track_mask")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
+            if config.tracks_mamba_prefixes
+            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
+            if config.whole_prefill_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.static_seq_lens,
+            self.static_extend_seq_lens,
+            self.static_extend_prefix_lens,
+            self.static_extend_start_loc,
+            self.static_req_pool_indices,
+            self.static_orig_seq_lens,
+            self.static_seq_lens_cpu,
+            self.static_mrope_positions,
+            self.static_mamba_track_indices,
+            self.static_mamba_track_mask,
+            self.static_mamba_track_seqlens,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: PrefillGraphTargetRegistry, config: Config, rows: Rows
+    ) -> PrefillGraphTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            static_seq_lens=None
+            if registry.static_seq_lens is None
+            else padded_view(registry.static_seq_lens, rows.requests),
+            static_extend_seq_lens=None
+            if registry.static_extend_seq_lens is None
+            else padded_view(registry.static_extend_seq_lens, rows.requests),
+            static_extend_prefix_lens=None
+            if registry.static_extend_prefix_lens is None
+            else padded_view(registry.static_extend_prefix_lens, rows.requests),
+            static_extend_start_loc=None
+            if registry.static_extend_start_loc is None
+            else padded_view(registry.static_extend_start_loc, rows.requests),
+            static_req_pool_indices=None
+            if registry.static_req_pool_indices is None
+            else padded_view(registry.static_req_pool_indices, rows.requests),
+            static_orig_seq_lens=None
+            if registry.static_orig_seq_lens is None
+            else padded_view(registry.static_orig_seq_lens, rows.requests),
+            static_seq_lens_cpu=None
+            if registry.static_seq_lens_cpu is None
+            else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            static_mrope_positions=None
+            if registry.static_mrope_positions is None
+            else padded_view(registry.static_mrope_positions, 3, rows.tokens),
+            static_mamba_track_indices=None
+            if registry.static_mamba_track_indices is None
+            else padded_view(registry.static_mamba_track_indices, rows.requests),
+            static_mamba_track_mask=None
+            if registry.static_mamba_track_mask is None
+            else padded_view(registry.static_mamba_track_mask, rows.requests),
+            static_mamba_track_seqlens=None
+            if registry.static_mamba_track_seqlens is None
+            else padded_view(registry.static_mamba_track_seqlens, rows.requests),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftRegistry:
+    """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    """[requests]: tokens already in the pool."""
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    """[requests]: rows of the request table."""
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence before it was cut."""
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    """[3, tokens]: three-axis rotary positions."""
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    """[requests]: after how many tokens the state is kept."""
+    # specs/sglang/slots.yaml:208
+    static_draft_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target for the draft model."""
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: PrefillGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_static_requests:
+            compute_slots.append(SlotShape("static_seq_lens", (capacities.requests,), torch.int64))
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_prefix_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_start_loc", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_req_pool_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.enable_prefill_graph and config.is_multimodal:
+            compute_slots.append(
+                SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_mask", (capacities.requests,), torch.bool)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape(
+                    "static_draft_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        host_slots: list[SlotShape] = []
+        if config.whole_prefill_graph:
+            host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: PrefillGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> PrefillGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "prefill_graph of worker draft", capacities, PrefillGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "prefill_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
+            static_extend_seq_lens=compute.slot("static_extend_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_prefix_lens=compute.slot("static_extend_prefix_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_start_loc=compute.slot("static_extend_start_loc")
+            if config.has_static_requests
+            else None,
+            static_req_pool_indices=compute.slot("static_req_pool_indices")
+            if config.has_static_requests
+            else None,
+            static_orig_seq_lens=compute.slot("static_orig_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_mrope_positions=compute.slot("static_mrope_positions")
+            if config.enable_prefill_graph and config.is_multimodal
+            else None,
+            static_mamba_track_indices=compute.slot("static_mamba_track_indices")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_mask=compute.slot("static_mamba_track_mask")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_draft_hidden_states=compute.slot("static_draft_hidden_states")
+            if config.has_static_requests
+            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
+            if config.whole_prefill_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.static_seq_lens,
+            self.static_extend_seq_lens,
+            self.static_extend_prefix_lens,
+            self.static_extend_start_loc,
+            self.static_req_pool_indices,
+            self.static_orig_seq_lens,
+            self.static_seq_lens_cpu,
+            self.static_mrope_positions,
+            self.static_mamba_track_indices,
+            self.static_mamba_track_mask,
+            self.static_mamba_track_seqlens,
+            self.static_draft_hidden_states,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:63
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:66
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:171
+    static_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:174
+    static_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:177
+    static_extend_prefix_lens: Tensor | None
+    # specs/sglang/slots.yaml:180
+    static_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:183
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:186
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:190
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:193
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:197
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:201
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:204
+    static_mamba_track_seqlens: Tensor | None
+    # specs/sglang/slots.yaml:208
+    static_draft_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: PrefillGraphDraftRegistry, config: Config, rows: Rows
+    ) -> PrefillGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            static_seq_lens=None
+            if registry.static_seq_lens is None
+            else padded_view(registry.static_seq_lens, rows.requests),
+            static_extend_seq_lens=None
+            if registry.static_extend_seq_lens is None
+            else padded_view(registry.static_extend_seq_lens, rows.requests),
+            static_extend_prefix_lens=None
+            if registry.static_extend_prefix_lens is None
+            else padded_view(registry.static_extend_prefix_lens, rows.requests),
+            static_extend_start_loc=None
+            if registry.static_extend_start_loc is None
+            else padded_view(registry.static_extend_start_loc, rows.requests),
+            static_req_pool_indices=None
+            if registry.static_req_pool_indices is None
+            else padded_view(registry.static_req_pool_indices, rows.requests),
+            static_orig_seq_lens=None
+            if registry.static_orig_seq_lens is None
+            else padded_view(registry.static_orig_seq_lens, rows.requests),
+            static_seq_lens_cpu=None
+            if registry.static_seq_lens_cpu is None
+            else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            static_mrope_positions=None
+            if registry.static_mrope_positions is None
+            else padded_view(registry.static_mrope_positions, 3, rows.tokens),
+            static_mamba_track_indices=None
+            if registry.static_mamba_track_indices is None
+            else padded_view(registry.static_mamba_track_indices, rows.requests),
+            static_mamba_track_mask=None
+            if registry.static_mamba_track_mask is None
+            else padded_view(registry.static_mamba_track_mask, rows.requests),
+            static_mamba_track_seqlens=None
+            if registry.static_mamba_track_seqlens is None
+            else padded_view(registry.static_mamba_track_seqlens, rows.requests),
+            static_draft_hidden_states=None
+            if registry.static_draft_hidden_states is None
+            else padded_view(
+                registry.static_draft_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )

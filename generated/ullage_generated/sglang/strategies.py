@@ -17,9 +17,20 @@ from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError
 from ullage_runtime.version import require_generated_code_version
 
-from . import eager_draft, eager_target
+from . import (
+    decode_graph_target,
+    draft_extend_graph_draft,
+    draft_graph_draft,
+    eager_draft,
+    eager_target,
+    frozen_kv_graph_draft,
+    multi_layer_graph_draft,
+    ngram_worker_target,
+    prefill_graph_draft,
+    prefill_graph_target,
+)
 from .batch import LiveBatch, Mode
-from .config import Config
+from .config import Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
 
@@ -47,6 +58,14 @@ _KINDS: Final = (
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
+        "request_pool_size",
+        "full_prefill_max_req",
+        "draft_input_size",
+        "mamba_conv_length",
+        "draft_hidden_size",
+        "draft_vocab_size",
+        "max_source_positions",
+        "mamba_cache_size",
     ),
     (
         "enable_dynamic_chunking",
@@ -57,9 +76,20 @@ _KINDS: Final = (
         "elastic_world_expanded",
         "mori_receive_bound",
         "enable_pdmux",
+        "enable_two_batch_overlap",
+        "hip",
         "enable_multi_layer_eagle",
+        "enable_decode_graph",
+        "enable_prefill_graph",
+        "is_multimodal",
+        "disable_radix_cache",
+        "speculative_use_rejection_sampling",
+        "is_encoder_decoder",
+        "mamba_extra_buffer",
+        "ngram_embedding",
     ),
-    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
+    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm", "prefill_graph_backend"),
+    ("capture_requests", "capture_tokens"),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -70,7 +100,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:163
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -78,43 +108,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:20
-        "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:23
-        "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:23
-        "max_total_tokens_draft": _integers(2, 2147483647, span),
         # specs/sglang/engine.yaml:26
+        "max_running_requests": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:29
+        "max_total_tokens_target": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:29
+        "max_total_tokens_draft": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:32
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:28
-        "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:31
-        "max_prefill_tokens": _integers(1, 4194304, span),
         # specs/sglang/engine.yaml:34
-        "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:36
-        "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:38
-        "page_size": _integers(1, 1024, span),
+        "chunked_prefill_size": _integers(-1, 1048576, span),
+        # specs/sglang/engine.yaml:37
+        "max_prefill_tokens": _integers(1, 4194304, span),
         # specs/sglang/engine.yaml:40
-        "vocab_size": _integers(2, 16777216, span),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:42
-        "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:45
-        "tp_size": _integers(1, 1024, span),
+        "enable_mixed_chunk": st.booleans(),
+        # specs/sglang/engine.yaml:44
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:46
-        "dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:47
-        "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:49
-        "attn_cp_size": _integers(1, 256, span),
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:48
+        "hidden_size": _integers(1, 131072, span),
         # specs/sglang/engine.yaml:51
-        "pp_size": _integers(1, 256, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:52
-        "enable_dp_attention": st.booleans(),
+        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:53
+        "attn_dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:55
+        "attn_cp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:57
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:58
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:59
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:56
+        # specs/sglang/engine.yaml:62
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -128,32 +158,74 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:60
-        "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:62
-        "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:63
-        "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:64
-        "elastic_world_expanded": st.booleans(),
-        # specs/sglang/engine.yaml:65
-        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:66
-        "enable_pdmux": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:68
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:69
+        "disable_attn_tp_gather": st.booleans(),
+        # specs/sglang/engine.yaml:70
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:71
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:72
+        "enable_pdmux": st.booleans(),
+        # specs/sglang/engine.yaml:74
+        "enable_two_batch_overlap": st.booleans(),
+        # specs/sglang/engine.yaml:76
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:78
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:72
-        "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:75
-        "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:78
-        "speculative_num_draft_tokens": _integers(1, 512, span),
         # specs/sglang/engine.yaml:81
+        "speculative_num_steps": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:84
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:87
+        "speculative_num_draft_tokens": _integers(1, 512, span),
+        # specs/sglang/engine.yaml:90
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:92
         "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:96
+        "request_pool_size": _integers(1, 262144, span),
+        # specs/sglang/engine.yaml:99
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:101
+        "capture_requests": _lists(1, 65536, span),
+        # specs/sglang/engine.yaml:107
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:109
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
+        # specs/sglang/engine.yaml:112
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:119
+        "full_prefill_max_req": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:124
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:125
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:126
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:130
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:133
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:136
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:139
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:142
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:144
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:147
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:149
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:152
+        "ngram_embedding": st.booleans(),
     }
 
 
@@ -215,6 +287,15 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "max_prefill_tokens": (3, min(4194304, 1 + span), 1),
         "vocab_size": (4, min(16777216, 2 + span), 2),
         "hidden_size": (3, min(131072, 1 + span), 1),
+        "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_requests": ([min(65536, 1 + span), 1],),
+        "capture_tokens": ([min(1048576, 1 + span), 1],),
+        "full_prefill_max_req": (3, min(65536, 1 + span), 1),
+        "draft_input_size": (3, min(1048576, 1 + span), 1),
+        "draft_hidden_size": (3, min(1048576, 1 + span), 1),
+        "draft_vocab_size": (4, min(16777216, 2 + span), 2),
+        "max_source_positions": (2, min(1048576, 0 + span), 0),
+        "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
 
 
@@ -271,6 +352,690 @@ def _tensors(
     return st.builds(tensor, st.sampled_from(dtypes), st.integers(0, 1000))
 
 
+def decode_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner decode_graph of worker target.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = decode_graph_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "decode_graph", served, place="specs/sglang/runners/decode_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE: _decode_graph_target_capture,
+        Mode.DECODE: _decode_graph_target_decode,
+        Mode.DLLM_EXTEND: _decode_graph_target_dllm_extend,
+        Mode.IDLE: _decode_graph_target_idle,
+        Mode.TARGET_VERIFY: _decode_graph_target_target_verify,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture.yaml:1
+@st.composite
+def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture.yaml:7
+    requests = draw(_extents(1, max(present(config.captured))))
+    rows = decode_graph_target.live_capture(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        custom_mask=draw(
+            st.none()
+            | _tensors(
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+                (torch.bool,),
+                0,
+                1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/decode.yaml:1
+@st.composite
+def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/decode.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_decode(requests)
+    return LiveBatch(
+        mode=Mode.DECODE,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/dllm_extend.yaml:1
+@st.composite
+def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dllm_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_dllm_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DLLM_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+@st.composite
+def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = decode_graph_target.live_idle()
+    return LiveBatch(
+        mode=Mode.IDLE,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/target_verify.yaml:1
+@st.composite
+def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/target_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_target_verify(config, requests)
+    return LiveBatch(
+        mode=Mode.TARGET_VERIFY,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_extend_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_extend_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode,
+            "draft_extend_graph",
+            served,
+            place="specs/sglang/runners/draft_extend_graph.yaml:1",
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
+        Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft_extend.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_extend_graph_draft.live_capture_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_extend_graph_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+    )
+
+
+def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "draft_graph", served, place="specs/sglang/runners/draft_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
+        Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft.yaml:1
+@st.composite
+def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_graph_draft.live_capture_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+    )
+
+
+# specs/sglang/modes/eagle_draft.yaml:1
+@st.composite
+def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/eagle_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_graph_draft.live_eagle_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.EAGLE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+    )
+
+
 def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner eager of worker target.
 
@@ -322,7 +1087,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -330,6 +1095,31 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -362,7 +1152,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -377,6 +1167,31 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -409,7 +1224,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -424,6 +1239,31 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -460,7 +1300,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -475,6 +1315,31 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -506,7 +1371,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -514,6 +1379,28 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -546,7 +1433,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -564,6 +1451,28 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -607,7 +1516,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -622,6 +1531,31 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -658,7 +1592,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -673,6 +1607,31 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -705,7 +1664,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -720,6 +1679,31 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -771,7 +1755,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -786,6 +1770,31 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -818,7 +1827,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -826,6 +1835,31 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -862,7 +1896,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -877,6 +1911,31 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -909,7 +1968,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -917,6 +1976,31 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -948,7 +2032,7 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -956,6 +2040,28 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -988,7 +2094,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -1006,5 +2112,800 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner frozen_kv_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = frozen_kv_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "frozen_kv_graph", served, place="specs/sglang/runners/frozen_kv_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_FROZEN: _frozen_kv_graph_draft_capture_frozen,
+        Mode.FROZEN_KV_DRAFT: _frozen_kv_graph_draft_frozen_kv_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_frozen.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_capture_frozen(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_frozen.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_branches))))
+    rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_FROZEN,
+        batch_size=requests,
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
+# specs/sglang/modes/frozen_kv_draft.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/frozen_kv_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = frozen_kv_graph_draft.live_frozen_kv_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.FROZEN_KV_DRAFT,
+        batch_size=requests,
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
+def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner multi_layer_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = multi_layer_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "multi_layer_graph", served, place="specs/sglang/runners/multi_layer_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_MULTI_LAYER: _multi_layer_graph_draft_capture_multi_layer,
+        Mode.DRAFT_EXTEND: _multi_layer_graph_draft_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_multi_layer.yaml:1
+@st.composite
+def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_multi_layer.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = multi_layer_graph_draft.live_capture_multi_layer(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_MULTI_LAYER,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = multi_layer_graph_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+    )
+
+
+def ngram_worker_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner ngram_worker of worker target.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = ngram_worker_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "ngram_worker", served, place="specs/sglang/runners/ngram_worker.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.NGRAM_DRAFT: _ngram_worker_target_ngram_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/ngram_draft.yaml:1
+@st.composite
+def _ngram_worker_target_ngram_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/ngram_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = ngram_worker_target.live_ngram_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.NGRAM_DRAFT,
+        batch_size=requests,
+        draft_tokens=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+        else None,
+        tree_mask=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_draft_tokens),), (torch.bool,), 0, 1
+            )
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM
+        else None,
+    )
+
+
+def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner prefill_graph of worker target.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = prefill_graph_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "prefill_graph", served, place="specs/sglang/runners/prefill_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_PREFILL: _prefill_graph_target_capture_prefill,
+        Mode.EXTEND: _prefill_graph_target_extend,
+        Mode.MIXED: _prefill_graph_target_mixed,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_prefill.yaml:1
+@st.composite
+def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_prefill.yaml:7
+    tokens = draw(_extents(1, max(present(config.captured_tokens))))
+    rows = prefill_graph_target.live_capture_prefill(tokens)
+    return LiveBatch(
+        mode=Mode.CAPTURE_PREFILL,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+# specs/sglang/modes/extend.yaml:1
+@st.composite
+def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend.yaml:8
+    tokens = draw(_extents(1, config.prefill_limit_target))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = min(
+            config.prefill_limit_target,
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size,
+        )
+    rows = prefill_graph_target.live_extend(requests, tokens)
+    return LiveBatch(
+        mode=Mode.EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+# specs/sglang/modes/mixed.yaml:1
+@st.composite
+def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/mixed.yaml:9
+    running = draw(_extents(1, config.max_running_requests - 1))
+    # specs/sglang/modes/mixed.yaml:10
+    prefills = draw(_extents(1, config.max_running_requests - running))
+    # specs/sglang/modes/mixed.yaml:11
+    prefill_tokens = draw(_extents(1, config.prefill_limit_target - running))
+    if not (prefills <= prefill_tokens):
+        running = 1
+        prefills = 1
+        prefill_tokens = min(
+            config.prefill_limit_target - 1,
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size
+            - 1,
+        )
+    rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+    return LiveBatch(
+        mode=Mode.MIXED,
+        running_requests=running,
+        prefill_requests=prefills,
+        prefill_tokens=prefill_tokens,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner prefill_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = prefill_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "prefill_graph", served, place="specs/sglang/runners/prefill_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_PREFILL: _prefill_graph_draft_capture_prefill,
+        Mode.EXTEND: _prefill_graph_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_prefill.yaml:1
+@st.composite
+def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_prefill.yaml:7
+    tokens = draw(_extents(1, max(present(config.captured_tokens))))
+    rows = prefill_graph_draft.live_capture_prefill(tokens)
+    return LiveBatch(
+        mode=Mode.CAPTURE_PREFILL,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/extend.yaml:1
+@st.composite
+def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend.yaml:8
+    tokens = draw(_extents(1, present(config.prefill_limit_draft)))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = min(
+            present(config.prefill_limit_draft),
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size,
+        )
+    rows = prefill_graph_draft.live_extend(requests, tokens)
+    return LiveBatch(
+        mode=Mode.EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
         ),
     )

@@ -20,7 +20,7 @@ from support.cask import CASK
 from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
-from support.sluice import SLUICE
+from support.sluice import SLUICE, WEIR
 from support.spec_records import specs
 from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
@@ -79,6 +79,7 @@ SMALL: Mapping[str, Files] = {
     "ladle": LADLE,
     "tank": TANK,
     "sluice": SLUICE,
+    "weir": WEIR,
     "canal": CANAL,
     "other sluice": WITH_ANOTHER_FALLBACK,
 }

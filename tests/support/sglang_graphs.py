@@ -1,0 +1,90 @@
+"""The buffers of SGLang's graph runners in some configurations, followed by hand from its rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from support.sglang_table import ROOT, Row
+from ullage.configuration.given import Plain
+
+DATA = ROOT / "tests" / "data" / "sglang_graph_runners.json"
+
+GRAPH_NAMES = {
+    "pool": "request_pool_size",
+    "hidden": "hidden_size",
+    "vocab": "vocab_size",
+    "decode_cfg": "capture_requests",
+    "prefill_cfg": "capture_tokens",
+    "enc_fill": "max_source_positions",
+    "draft_recurrent_hidden": "draft_hidden_size",
+    "draft_input_hidden": "draft_input_size",
+    "mamba_track": "mamba_extra_buffer",
+}
+"""The names that the table has for what only graphs and their slots are sized by."""
+
+Given = int | bool | str | list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One buffer as SGLang names it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRow:
+    """One graph runner of the table; `captured` is its capture list, if the table has it."""
+
+    name: str
+    runner: str
+    worker: str
+    inputs: Mapping[str, Given]
+    requests: int
+    tokens: int
+    captured: tuple[int, ...]
+    buffers: tuple[Buffer, ...]
+
+    def configuration(self) -> Mapping[str, Plain]:
+        """The inputs as parameters of the spec."""
+        plain = {name: value for name, value in self.inputs.items() if not isinstance(value, list)}
+        base = Row(self.name, self.worker, plain, 0, 0).configuration()
+        names = GRAPH_NAMES if self.runner == "prefill_graph" else _without_prompts(self.inputs)
+        given: dict[str, Plain] = {
+            **base,
+            "enable_decode_graph": True,
+            "enable_prefill_graph": self.runner == "prefill_graph",
+        }
+        given |= {names[name]: value for name, value in self.inputs.items() if name in names}
+        given["is_encoder_decoder"] = "enc_fill" in self.inputs
+        if "front" in self.inputs:
+            steps = int(str(self.inputs["steps"]))
+            given["mamba_conv_length"] = int(str(self.inputs["front"])) - (steps - 1)
+        return given
+
+
+def _without_prompts(inputs: Mapping[str, Given]) -> Mapping[str, str]:
+    """The names without the list of prefill graphs, which not every configuration has."""
+    return {name: parameter for name, parameter in GRAPH_NAMES.items() if name != "prefill_cfg"}
+
+
+def graph_rows() -> list[GraphRow]:
+    found = json.loads(DATA.read_text(encoding="utf-8"))
+    return [
+        GraphRow(
+            each["id"],
+            runner["runner"],
+            runner["worker"],
+            each["inputs"],
+            runner["max_bs"],
+            runner["max_num_token"],
+            tuple(runner.get("capture_bs", ())),
+            tuple(Buffer(name, tuple(shape), dtype) for name, shape, dtype in runner["slots"]),
+        )
+        for each in found
+        for runner in each["runners"]
+    ]
