@@ -1821,23 +1821,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:44
+        # specs/sglang/runners/decode_graph.yaml:47
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:48
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:49
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:50
+        # specs/sglang/runners/decode_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:51
+            # specs/sglang/runners/decode_graph.yaml:54
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:54
+        # specs/sglang/runners/decode_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:54",
+            place="specs/sglang/runners/decode_graph.yaml:57",
         )
         return output
 
@@ -1845,20 +1845,20 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:44
+        # specs/sglang/runners/decode_graph.yaml:47
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:48
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:50
+        # specs/sglang/runners/decode_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:51
+            # specs/sglang/runners/decode_graph.yaml:54
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:54
+        # specs/sglang/runners/decode_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:54",
+            place="specs/sglang/runners/decode_graph.yaml:57",
         )
         return output
