@@ -10,6 +10,7 @@ MODES: Mapping[str, str] = {
     "plain": "continuous batching, with chunks of prompts and mixed batches",
     "split": "prompts a layer at a time, beside decodes",
     "chain": "speculation with one branch",
+    "adaptive": "speculation with one branch, of another length in each round",
     "tree": "speculation with a tree of branches",
     "frozen": "speculation from the keys and values of the target",
     "diffusion": "blocks of masks, revealed step by step",
@@ -36,7 +37,8 @@ def parse(arguments: Sequence[str] | None, program: str) -> Options:
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {name:<11}{shows}" for name, shows in MODES.items())
+    width = max(map(len, MODES)) + 2
+    listed = "\n".join(f"  {name:<{width}}{shows}" for name, shows in MODES.items())
     parser = argparse.ArgumentParser(
         prog=program,
         description="Serve a small Llama on CPU and compare every token with transformers.",

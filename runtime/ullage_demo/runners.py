@@ -94,8 +94,15 @@ def build_config(sizes: Sizes) -> Config:
         speculative_num_steps=speculation.steps if speculation else None,
         speculative_eagle_topk=speculation.topk if speculation else None,
         speculative_num_draft_tokens=speculation.draft_tokens if speculation else None,
+        speculative_adaptive=bool(speculation.candidates) if speculation else None,
+        speculative_adaptive_candidates=_candidates(speculation),
+        adaptive_draft_tokens=speculation.chosen_length if speculation else None,
         dllm_block_size=sizes.block,
     )
+
+
+def _candidates(speculation: Speculation | None) -> tuple[int, ...] | None:
+    return (speculation.candidates or None) if speculation else None
 
 
 def _algorithm(speculation: Speculation | None) -> SpeculativeAlgorithm:

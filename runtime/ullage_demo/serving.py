@@ -6,7 +6,8 @@ import torch
 
 from ullage_demo.options import Options
 from ullage_demo.report import make_console, show
-from ullage_demo.scenarios import SCENARIOS, build_demo, refuse_oversized
+from ullage_demo.scenarios import SCENARIOS, refuse_oversized
+from ullage_demo.setting import build_demo
 
 THREADS = 1
 """Tensors this small gain nothing from more, and lose much."""

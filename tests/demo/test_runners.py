@@ -9,13 +9,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ullage_demo.adaptive import adaptive_sizes
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.report import rows_of
 from ullage_demo.runners import DraftRunner, Role, TargetRunner, build_config, build_runner
-from ullage_demo.scenarios import CHAIN, FROZEN, SCENARIOS, TREE, Demo
+from ullage_demo.scenarios import CHAIN, FROZEN, SCENARIOS, TREE
 from ullage_demo.seam import Batch, present
+from ullage_demo.setting import Demo
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_generated.sglang import (
@@ -36,6 +38,7 @@ ALL_SIZES = [
     Sizes(block=8),
     Sizes(ranks=2, alignment=2),
     *(Sizes(speculation=each, max_running=6) for each in (CHAIN, TREE, FROZEN)),
+    adaptive_sizes(),
 ]
 
 
@@ -194,7 +197,7 @@ def test_sizes_that_no_engine_could_have_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_debug_mode_finds_nothing(demo: Demo, name: str) -> None:
-    alignment = 1 if name == "split" else 3
+    alignment = 1 if name in ("split", "adaptive") else 3
     outcome = SCENARIOS[name](replace(demo, alignment=alignment, debug=True))
     assert [check for check in outcome.checks if not check.passed] == []
 

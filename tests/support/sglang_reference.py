@@ -56,8 +56,12 @@ class Expected:
     padded_tokens: int
 
 
-def width(config: Config, mode: Mode) -> int:
-    """Tokens of a request in a mode of fixed width."""
+def width(config: Config, live: LiveBatch) -> int:
+    """Tokens of a request in a mode of fixed width, or of the length that the batch chose."""
+    mode = live.mode
+    chosen = live.adaptive_draft_tokens or config.adaptive_draft_tokens
+    if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND) and chosen is not None:
+        return chosen
     if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND):
         return present(config.speculative_num_draft_tokens)
     if mode is Mode.EAGLE_DRAFT:
@@ -86,7 +90,7 @@ def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     if mode is Mode.FROZEN_KV_DRAFT:
         rows = live.batch_size * present(config.speculative_eagle_topk)
         return rows, rows
-    return live.batch_size, live.batch_size * width(config, mode)
+    return live.batch_size, live.batch_size * width(config, live)
 
 
 def synced(config: Config) -> bool:
@@ -114,7 +118,7 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
     if synced(config):
         padded_tokens = max(aligned(config, tokens), peers)
         if live.mode in FIXED_WIDTH:
-            padded_requests = padded_tokens // width(config, live.mode)
+            padded_requests = padded_tokens // width(config, live)
     return Expected(requests, tokens, padded_requests, padded_tokens)
 
 

@@ -145,6 +145,7 @@ class LiveBatch:
         but decode, eagle_draft, frozen_kv_draft.
     extend_start_loc: [requests], int32 or int64: first token of each request; optional in every
         mode but decode, eagle_draft, frozen_kv_draft.
+    adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
     mode: Mode
@@ -203,6 +204,9 @@ class LiveBatch:
     """[requests], int32 or int64: first token of each request; optional in every mode but
     decode, eagle_draft, frozen_kv_draft.
     """
+    # specs/sglang/engine.yaml:78
+    adaptive_draft_tokens: int | None = None
+    """Draft tokens of each request in the round; None for the configured value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,14 +29,16 @@ class EagerTargetCapacities:
     else max_running_requests) if not speculative and not dllm else
     (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
     dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
-    align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
-    // speculative_num_draft_tokens if require_mlp_sync else max_running_requests.
+    align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
+    speculative_num_draft_tokens), attn_tp_size), cp_align) // speculative_num_draft_tokens if
+    require_mlp_sync else max_running_requests.
 
     Attained in decode by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
-    Attained in target_verify by requests = max_running_requests.
+    Attained in target_verify by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
     """
     # specs/sglang/engine.yaml:8
     tokens: int
@@ -46,10 +48,11 @@ class EagerTargetCapacities:
     require_mlp_sync else max_running_requests) if not speculative and not dllm else
     (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * dllm_block_size) if dllm else
-    align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
-    if require_mlp_sync else max_running_requests * speculative_num_draft_tokens, 0 if dllm else
-    align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if require_mlp_sync else
-    prefill_limit_target).
+    align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
+    speculative_num_draft_tokens), attn_tp_size), cp_align) if require_mlp_sync else
+    max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
+    speculative_num_draft_tokens), 0 if dllm else align_up(align_up(prefill_limit_target,
+    attn_tp_size), cp_align) if require_mlp_sync else prefill_limit_target).
 
     Attained in decode by requests = max_running_requests.
 
@@ -58,7 +61,8 @@ class EagerTargetCapacities:
     Attained in extend by requests = 1, tokens = prefill_limit_target, requests@decode_beside_extend
     = max_running_requests.
 
-    Attained in target_verify by requests = max_running_requests.
+    Attained in target_verify by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
     """
 
     @classmethod
@@ -87,7 +91,12 @@ class EagerTargetCapacities:
             if config.dllm
             else align_up(
                 align_up(
-                    config.max_running_requests * present(config.speculative_num_draft_tokens),
+                    config.max_running_requests
+                    * (
+                        max(present(config.speculative_adaptive_candidates))
+                        if config.adaptive
+                        else present(config.speculative_num_draft_tokens)
+                    ),
                     config.attn_tp_size,
                 ),
                 config.cp_align,
@@ -118,13 +127,23 @@ class EagerTargetCapacities:
             if config.dllm
             else align_up(
                 align_up(
-                    config.max_running_requests * present(config.speculative_num_draft_tokens),
+                    config.max_running_requests
+                    * (
+                        max(present(config.speculative_adaptive_candidates))
+                        if config.adaptive
+                        else present(config.speculative_num_draft_tokens)
+                    ),
                     config.attn_tp_size,
                 ),
                 config.cp_align,
             )
             if config.require_mlp_sync
-            else config.max_running_requests * present(config.speculative_num_draft_tokens),
+            else config.max_running_requests
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else present(config.speculative_num_draft_tokens)
+            ),
             0
             if config.dllm
             else align_up(
@@ -148,16 +167,17 @@ class EagerDraftCapacities:
     requests: int
     """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) // speculative_num_draft_tokens if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle else
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
-    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
-    == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if
+    adaptive else speculative_num_draft_tokens), attn_tp_size), cp_align) //
+    speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if
+    speculative_algorithm == eagle else align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle else 0).
 
-    Attained in draft_extend by requests = max_running_requests.
+    Attained in draft_extend by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in eagle_draft by requests = max_running_requests.
 
@@ -167,15 +187,17 @@ class EagerDraftCapacities:
     tokens: int
     """Bound by draft_extend, eagle_draft, extend, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_num_draft_tokens) if speculative_algorithm == eagle else 0,
+    Formula: max((align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if
+    adaptive else speculative_num_draft_tokens), attn_tp_size), cp_align) if require_mlp_sync else
+    max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
+    speculative_num_draft_tokens)) if speculative_algorithm == eagle else 0,
     align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * speculative_eagle_topk,
     (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
     prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
 
-    Attained in draft_extend by requests = max_running_requests.
+    Attained in draft_extend by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in eagle_draft by requests = max_running_requests.
 
@@ -206,7 +228,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests
+                        * (
+                            max(present(config.speculative_adaptive_candidates))
+                            if config.adaptive
+                            else present(config.speculative_num_draft_tokens)
+                        ),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
@@ -244,13 +271,23 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests
+                        * (
+                            max(present(config.speculative_adaptive_candidates))
+                            if config.adaptive
+                            else present(config.speculative_num_draft_tokens)
+                        ),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
                 if config.require_mlp_sync
-                else config.max_running_requests * present(config.speculative_num_draft_tokens)
+                else config.max_running_requests
+                * (
+                    max(present(config.speculative_adaptive_candidates))
+                    if config.adaptive
+                    else present(config.speculative_num_draft_tokens)
+                )
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else 0,

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from ullage_runtime.arguments import Argument, configured
-from ullage_runtime.configuration import Problems, present
+from ullage_runtime.configuration import Defaults, Problems, present
 from ullage_runtime.integers import cdiv
 from ullage_runtime.version import require_generated_code_version
 
@@ -89,12 +89,18 @@ class Config:
     mori_receive_bound: The receive-bound switch of mori.
     enable_pdmux: Prefill and decode share the device on two streams.
     speculative_algorithm: How draft tokens are proposed.
-    speculative_num_steps: Draft steps before a verify; in tokens/requests; [0, 64]; None unless
+    speculative_adaptive: Vary the length of the chain of drafts while serving; None unless
         speculative.
+    speculative_adaptive_candidates: Draft tokens to choose among: the last token, and 0, 1, 3, 5 or
+        7 steps of the draft; in tokens/requests; each in [1, 65]; None unless adaptive.
+    adaptive_draft_tokens: Draft tokens of each request in the round; in tokens/requests; [1, 65];
+        None unless adaptive.
+    speculative_num_steps: Draft steps before a verify, the most if they vary; in tokens/requests;
+        [0, 64]; None unless speculative.
     speculative_eagle_topk: Branches that a draft step keeps for each request; [1, 64]; None unless
         speculative.
-    speculative_num_draft_tokens: Tokens that one verify checks for each request; in
-        tokens/requests; [1, 512]; None unless speculative.
+    speculative_num_draft_tokens: Tokens that one verify checks for each request, the most if they
+        vary; in tokens/requests; [1, 512]; None unless speculative.
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
@@ -185,20 +191,35 @@ class Config:
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
     # specs/sglang/engine.yaml:72
-    speculative_num_steps: int | None = None
-    """Draft steps before a verify; in tokens/requests; [0, 64]; None unless speculative."""
+    speculative_adaptive: bool | None = None
+    """Vary the length of the chain of drafts while serving; None unless speculative."""
     # specs/sglang/engine.yaml:75
+    speculative_adaptive_candidates: tuple[int, ...] | None = None
+    """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
+    tokens/requests; each in [1, 65]; None unless adaptive.
+    """
+    # specs/sglang/engine.yaml:78
+    adaptive_draft_tokens: int | None = None
+    """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
+    adaptive.
+    """
+    # specs/sglang/engine.yaml:82
+    speculative_num_steps: int | None = None
+    """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
+    unless speculative.
+    """
+    # specs/sglang/engine.yaml:86
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:89
     speculative_num_draft_tokens: int | None = None
-    """Tokens that one verify checks for each request; in tokens/requests; [1, 512]; None unless
-    speculative.
+    """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
+    [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:93
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:83
+    # specs/sglang/engine.yaml:95
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
 
@@ -232,6 +253,9 @@ class Config:
         mori_receive_bound: bool = False,
         enable_pdmux: bool = False,
         speculative_algorithm: SpeculativeAlgorithm = SpeculativeAlgorithm.NONE,
+        speculative_adaptive: bool | None = None,
+        speculative_adaptive_candidates: tuple[int, ...] | None = None,
+        adaptive_draft_tokens: int | None = None,
         speculative_num_steps: int | None = None,
         speculative_eagle_topk: int | None = None,
         speculative_num_draft_tokens: int | None = None,
@@ -242,6 +266,7 @@ class Config:
 
         Raises ConfigurationError with everything that is wrong.
         """
+        defaults = Defaults()
         # specs/sglang/engine.yaml:23
         if max_total_tokens_draft is None and (
             speculative_algorithm
@@ -249,17 +274,53 @@ class Config:
         ):
             max_total_tokens_draft = 800000
         # specs/sglang/engine.yaml:72
-        if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
-            speculative_num_steps = 3
+        if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
+            speculative_adaptive = False
         # specs/sglang/engine.yaml:75
+        if speculative_adaptive_candidates is None and (
+            present(speculative_adaptive)
+            if speculative_algorithm != SpeculativeAlgorithm.NONE
+            else False
+        ):
+            speculative_adaptive_candidates = (
+                1,
+                2,
+                4,
+                6,
+                8,
+            )
+        # specs/sglang/engine.yaml:78
+        if adaptive_draft_tokens is None and (
+            present(speculative_adaptive)
+            if speculative_algorithm != SpeculativeAlgorithm.NONE
+            else False
+        ):
+            adaptive_draft_tokens = 4
+        # specs/sglang/engine.yaml:82
+        if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
+            speculative_num_steps = 7 if present(speculative_adaptive) else 3
+        # specs/sglang/engine.yaml:86
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:89
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
-            speculative_num_draft_tokens = 4
-        # specs/sglang/engine.yaml:81
+            speculative_num_draft_tokens = defaults.value(
+                "speculative_num_draft_tokens",
+                lambda: (
+                    max(present(speculative_adaptive_candidates))
+                    if (
+                        present(speculative_adaptive)
+                        if speculative_algorithm != SpeculativeAlgorithm.NONE
+                        else False
+                    )
+                    else 4
+                ),
+                0,
+                "specs/sglang/engine.yaml:89",
+            )
+        # specs/sglang/engine.yaml:93
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -291,13 +352,16 @@ class Config:
             mori_receive_bound=mori_receive_bound,
             enable_pdmux=enable_pdmux,
             speculative_algorithm=speculative_algorithm,
+            speculative_adaptive=speculative_adaptive,
+            speculative_adaptive_candidates=speculative_adaptive_candidates,
+            adaptive_draft_tokens=adaptive_draft_tokens,
             speculative_num_steps=speculative_num_steps,
             speculative_eagle_topk=speculative_eagle_topk,
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
         )
-        config.validate()
+        defaults.check(config.validate)
         return config
 
     @classmethod
@@ -414,19 +478,63 @@ class Config:
         problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:66")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
+                problems.boolean(
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:72"
+                )
+            else:
+                problems.unset(
+                    "speculative_adaptive",
+                    self.speculative_adaptive,
+                    "speculative",
+                    "specs/sglang/engine.yaml:72",
+                )
+        if problems.passed("speculative_algorithm", "speculative_adaptive"):
+            if self.adaptive:
+                problems.integers(
+                    "speculative_adaptive_candidates",
+                    self.speculative_adaptive_candidates,
+                    1,
+                    65,
+                    "specs/sglang/engine.yaml:75",
+                )
+            else:
+                problems.unset(
+                    "speculative_adaptive_candidates",
+                    self.speculative_adaptive_candidates,
+                    "adaptive",
+                    "specs/sglang/engine.yaml:75",
+                )
+        if problems.passed("speculative_algorithm", "speculative_adaptive"):
+            if self.adaptive:
+                problems.integer(
+                    "adaptive_draft_tokens",
+                    self.adaptive_draft_tokens,
+                    1,
+                    65,
+                    "specs/sglang/engine.yaml:78",
+                )
+            else:
+                problems.unset(
+                    "adaptive_draft_tokens",
+                    self.adaptive_draft_tokens,
+                    "adaptive",
+                    "specs/sglang/engine.yaml:78",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.speculative:
                 problems.integer(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:72",
+                    "specs/sglang/engine.yaml:82",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:72",
+                    "specs/sglang/engine.yaml:82",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -435,14 +543,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:86",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:86",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -451,32 +559,45 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:89",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:89",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:93",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:93",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:83"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:95"
         )
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_adaptive_candidates",
+            "adaptive_draft_tokens",
+        ):
+            problems.member(
+                "adaptive_draft_tokens",
+                self.adaptive_draft_tokens,
+                self.speculative_adaptive_candidates,
+                "speculative_adaptive_candidates",
+                "specs/sglang/engine.yaml:78",
+            )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
                 self.tp_size % (self.attn_dp_size * self.attn_cp_size) == 0,
@@ -487,7 +608,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:88",
+                "specs/sglang/engine.yaml:100",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -498,7 +619,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:90",
+                "specs/sglang/engine.yaml:102",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -509,7 +630,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:92",
+                "specs/sglang/engine.yaml:104",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -532,7 +653,89 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:95",
+                "specs/sglang/engine.yaml:107",
+            )
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_adaptive_candidates",
+            "speculative_num_draft_tokens",
+        ):
+            problems.constraint(
+                not self.adaptive
+                or present(self.speculative_num_draft_tokens)
+                == max(present(self.speculative_adaptive_candidates)),
+                "not adaptive or speculative_num_draft_tokens == "
+                "max(speculative_adaptive_candidates)",
+                "buffers and backends are made for the longest chain of drafts",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                    "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
+                    "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                },
+                "specs/sglang/engine.yaml:110",
+            )
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_eagle_topk",
+            "enable_multi_layer_eagle",
+        ):
+            problems.constraint(
+                not self.adaptive
+                or (
+                    self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                    and present(self.speculative_eagle_topk) == 1
+                    and not present(self.enable_multi_layer_eagle)
+                ),
+                "not adaptive or speculative_algorithm == eagle and "
+                "speculative_eagle_topk == 1 and not enable_multi_layer_eagle",
+                "only a chain of drafts from one layer of EAGLE varies in length",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                    "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                },
+                "specs/sglang/engine.yaml:113",
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_pdmux",
+            "speculative_algorithm",
+            "speculative_adaptive",
+        ):
+            problems.constraint(
+                not self.adaptive or (not self.require_mlp_sync and not self.enable_pdmux),
+                "not adaptive or not require_mlp_sync and not enable_pdmux",
+                "a chain of drafts varies in length where rounds are neither synchronised"
+                " over ranks nor multiplexed",
+                {
+                    "tp_size": self.tp_size,
+                    "dp_size": self.dp_size,
+                    "attn_dp_size": self.attn_dp_size,
+                    "enable_dp_attention": self.enable_dp_attention,
+                    "moe_a2a_backend": self.moe_a2a_backend,
+                    "moe_dense_tp_size": self.moe_dense_tp_size,
+                    "enable_dp_lm_head": self.enable_dp_lm_head,
+                    "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                    "elastic_world_expanded": self.elastic_world_expanded,
+                    "mori_receive_bound": self.mori_receive_bound,
+                    "enable_pdmux": self.enable_pdmux,
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                },
+                "specs/sglang/engine.yaml:116",
             )
         if problems.passed(
             "tp_size",
@@ -564,7 +767,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:98",
+                "specs/sglang/engine.yaml:119",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -575,7 +778,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:100",
+                "specs/sglang/engine.yaml:121",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -583,7 +786,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:102",
+                "specs/sglang/engine.yaml:123",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -594,7 +797,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:104",
+                "specs/sglang/engine.yaml:125",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -607,41 +810,59 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:106",
+                "specs/sglang/engine.yaml:127",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:110
+    # specs/sglang/engine.yaml:131
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:132
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:133
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:113
+    # specs/sglang/engine.yaml:134
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:114
+    # specs/sglang/engine.yaml:135
+    @cached_property
+    def adaptive(self) -> bool:
+        """`speculative_adaptive if speculative else false`."""
+        return present(self.speculative_adaptive) if self.speculative else False
+
+    # specs/sglang/engine.yaml:136
+    @cached_property
+    def draft_tokens(self) -> int | None:
+        """Tokens that the verify of this round checks for each request; None unless speculative."""
+        if not self.speculative:
+            return None
+        return (
+            present(self.adaptive_draft_tokens)
+            if self.adaptive
+            else present(self.speculative_num_draft_tokens)
+        )
+
+    # specs/sglang/engine.yaml:140
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:115
+    # specs/sglang/engine.yaml:141
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -650,19 +871,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:142
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:117
+    # specs/sglang/engine.yaml:143
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:144
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -672,13 +893,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:147
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:122
+    # specs/sglang/engine.yaml:148
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -696,7 +917,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:153
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -708,7 +929,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:153
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -722,7 +943,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:130
+    # specs/sglang/engine.yaml:156
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -734,7 +955,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:134
+    # specs/sglang/engine.yaml:160
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -760,7 +981,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:141
+    # specs/sglang/engine.yaml:167
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -772,13 +993,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:171
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:146
+    # specs/sglang/engine.yaml:172
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -824,9 +1045,12 @@ _ARGUMENTS: Final = (
     Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:65"),
     Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:66"),
     Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:69"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:72"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:75"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:78"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:81"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:83"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:72"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:75"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:78"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:82"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:86"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:89"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:93"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:95"),
 )

@@ -12,6 +12,7 @@ import torch
 from ullage_runtime.checks import (
     broken_relation,
     check_extent,
+    check_member,
     check_source,
     check_values,
     live_extent,
@@ -51,9 +52,17 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/draft_extend.yaml:1
-def live_draft_extend(config: Config, requests: int) -> Rows:
+def live_draft_extend(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests
+        * (
+            present(adaptive_draft_tokens)
+            if config.adaptive
+            else present(config.speculative_num_draft_tokens)
+        ),
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -492,6 +501,26 @@ class EagerDraftRunner:
     def _extents_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:78
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "draft_extend",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:78",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "draft_extend",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:78",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/draft_extend.yaml:7
             requests = whole_number(
                 "draft_extend",
@@ -509,7 +538,7 @@ class EagerDraftRunner:
                     place="specs/sglang/modes/draft_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_draft_extend(config, requests)
+            rows = live_draft_extend(config, requests, adaptive_draft_tokens)
             if sources:
                 self._check_sources_extending(live, rows)
         except UllageRuntimeError as refusal:
@@ -525,7 +554,8 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
             "max_running_requests",
         )
@@ -537,9 +567,11 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align), 0) if "
             "require_mlp_sync else max_running_requests * "
-            "speculative_num_draft_tokens",
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens)",
         )
         return Extents(rows, padded_rows)
 
@@ -749,7 +781,8 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
             "speculative_eagle_topk, attn_tp_size), cp_align) // "
@@ -767,7 +800,8 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) if "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) if "
             "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "

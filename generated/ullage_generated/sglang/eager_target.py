@@ -12,6 +12,7 @@ import torch
 from ullage_runtime.checks import (
     broken_relation,
     check_extent,
+    check_member,
     check_source,
     check_values,
     live_extent,
@@ -211,9 +212,17 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/target_verify.yaml:1
-def live_target_verify(config: Config, requests: int) -> Rows:
+def live_target_verify(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode target_verify."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests
+        * (
+            present(adaptive_draft_tokens)
+            if config.adaptive
+            else present(config.speculative_num_draft_tokens)
+        ),
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
@@ -471,7 +480,11 @@ class EagerTargetRunner:
         if config.speculative:
             requests = config.max_running_requests
             rows_requests = config.max_running_requests
-            rows_tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
+            rows_tokens = config.max_running_requests * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else present(config.speculative_num_draft_tokens)
+            )
             return LiveBatch(
                 mode=Mode.TARGET_VERIFY,
                 batch_size=requests,
@@ -895,9 +908,11 @@ class EagerTargetRunner:
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) // speculative_num_draft_tokens if speculative "
-            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "align_up(align_up(max_running_requests * "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens if speculative and 1 < num_dp_ranks else 0)"
+            " if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -910,9 +925,10 @@ class EagerTargetRunner:
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) if dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if speculative and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "align_up(align_up(max_running_requests * "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) if speculative "
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1147,6 +1163,26 @@ class EagerTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:78
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:78",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:78",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/target_verify.yaml:7
             requests = whole_number(
                 "target_verify",
@@ -1164,7 +1200,7 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/target_verify.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_target_verify(config, requests)
+            rows = live_target_verify(config, requests, adaptive_draft_tokens)
             if sources:
                 self._check_sources_extending(live, rows)
         except UllageRuntimeError as refusal:
@@ -1180,7 +1216,8 @@ class EagerTargetRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
             "max_running_requests",
         )
@@ -1192,9 +1229,11 @@ class EagerTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens), attn_tp_size), cp_align), 0) if "
             "require_mlp_sync else max_running_requests * "
-            "speculative_num_draft_tokens",
+            "(max(speculative_adaptive_candidates) if adaptive else "
+            "speculative_num_draft_tokens)",
         )
         return Extents(rows, padded_rows)
 

@@ -43,6 +43,7 @@ _KINDS: Final = (
         "attn_cp_size",
         "pp_size",
         "moe_dense_tp_size",
+        "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
@@ -57,9 +58,11 @@ _KINDS: Final = (
         "elastic_world_expanded",
         "mori_receive_bound",
         "enable_pdmux",
+        "speculative_adaptive",
         "enable_multi_layer_eagle",
     ),
     ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
+    ("speculative_adaptive_candidates",),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -70,7 +73,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:107
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -145,14 +148,20 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
         # specs/sglang/engine.yaml:72
-        "speculative_num_steps": _integers(0, 64, span),
+        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:75
-        "speculative_eagle_topk": _integers(1, 64, span),
+        "speculative_adaptive_candidates": _lists(1, 65, span),
         # specs/sglang/engine.yaml:78
+        "adaptive_draft_tokens": _integers(1, 65, span),
+        # specs/sglang/engine.yaml:82
+        "speculative_num_steps": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:86
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:89
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:93
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:83
+        # specs/sglang/engine.yaml:95
         "dllm_block_size": _integers(0, 1024, span),
     }
 
@@ -215,6 +224,9 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "max_prefill_tokens": (3, min(4194304, 1 + span), 1),
         "vocab_size": (4, min(16777216, 2 + span), 2),
         "hidden_size": (3, min(131072, 1 + span), 1),
+        "speculative_adaptive_candidates": ([min(65, 1 + span), 1],),
+        "speculative_num_steps": (2, min(64, 0 + span), 0),
+        "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
     }
 
 
@@ -679,11 +691,17 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
 # specs/sglang/modes/target_verify.yaml:1
 @st.composite
 def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/target_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_target_verify(config, requests)
+    rows = eager_target.live_target_verify(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.TARGET_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -745,11 +763,17 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
 # specs/sglang/modes/draft_extend.yaml:1
 @st.composite
 def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/draft_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_draft.live_draft_extend(config, requests)
+    rows = eager_draft.live_draft_extend(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.DRAFT_EXTEND,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
