@@ -41,9 +41,14 @@ def adaptive(demo: Demo) -> Outcome:
     draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
     decoder = SpeculativeDecoder(target, EagleDrafter(draft), ADAPTIVE, cycle(TURNS))
     outputs = build_scheduler(requests, target.table, sizes).serve(decoder.run_step)
-    verified = target.runner.statistics[Mode.TARGET_VERIFY].shapes
+    verified = target.runner.statistics[Mode.ADAPTIVE_VERIFY].shapes
     seen = target.runner.statistics | draft.runner.statistics
-    modes = (Mode.EXTEND, Mode.TARGET_VERIFY, Mode.EAGLE_DRAFT, Mode.DRAFT_EXTEND)
+    modes = (
+        Mode.EXTEND,
+        Mode.ADAPTIVE_VERIFY,
+        Mode.EAGLE_DRAFT,
+        Mode.ADAPTIVE_DRAFT_EXTEND,
+    )
     return Outcome(
         rows=(
             *rows_of("adaptive", Role.TARGET.value, target.runner),

@@ -38,7 +38,7 @@ class EagleDrafter:
             self._cached[chunk.sequence] = window.stop
 
     def catch_up(self, sequences: Sequence[RunningSequence], speculation: Speculation) -> None:
-        """DRAFT_EXTEND: `draft_tokens` rows a request, of which the new tokens come first."""
+        """DRAFT_EXTEND, adaptive or not: `draft_tokens` rows a request, the new tokens first."""
         width = speculation.draft_tokens
         new = [each.tokens[self._cached[each] :] for each in sequences]
         windows = [
@@ -47,7 +47,8 @@ class EagleDrafter:
             )
             for each, tokens in zip(sequences, new, strict=True)
         ]
-        live = window_batch(Mode.DRAFT_EXTEND, self._draft.table, windows)
+        mode = Mode.ADAPTIVE_DRAFT_EXTEND if speculation.candidates else Mode.DRAFT_EXTEND
+        live = window_batch(mode, self._draft.table, windows)
         live = replace(live, adaptive_draft_tokens=speculation.chosen_length)
         logits = self._draft.forward(live)
         self._forget_finished()

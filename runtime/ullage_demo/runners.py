@@ -15,6 +15,7 @@ from ullage_generated.sglang import (
     EagerTargetBatch,
     EagerTargetRunner,
     LiveBatch,
+    Offer,
     SpeculativeAlgorithm,
 )
 from ullage_runtime.ranks import Ranks, SingleRank
@@ -34,7 +35,9 @@ class TargetRunner(EagerTargetRunner):
         super().__init__(config, ranks, device="cpu", debug=debug)
         self.statistics = Statistics(LoadStatistics)
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerTargetBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerTargetBatch:
         started = time.perf_counter()
         batch = super().load(live, copy=copy, pad=pad)
         if pad:

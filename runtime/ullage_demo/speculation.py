@@ -139,7 +139,7 @@ def verify_batch(
     width = len(trees[0].tokens)
     slots = [table.slots(each.row, each.cached, each.cached + width) for each in sequences]
     return LiveBatch(
-        mode=Mode.TARGET_VERIFY,
+        mode=Mode.TARGET_VERIFY if length is None else Mode.ADAPTIVE_VERIFY,
         batch_size=len(sequences),
         input_ids=integers(token for tree in trees for token in tree.tokens),
         positions=_positions(lengths, trees),

@@ -49,6 +49,15 @@ def padded_view(slot: Tensor, *shape: int) -> Tensor:
     return slot.as_strided(shape, slot.stride(), slot.storage_offset())
 
 
+def clipped_view(slot: Tensor, *shape: int) -> Tensor:
+    """As `padded_view`, of a slot that only some modes load: no longer than the slot anywhere.
+
+    The rows of the other modes, which never look at it, may be more than it holds.
+    """
+    fitting = (min(size, held) for size, held in zip(shape, slot.shape, strict=True))
+    return padded_view(slot, *fitting)
+
+
 def is_in_place(source: Tensor, slot: Tensor) -> bool:
     """Whether `source` is the head of `slot`: same storage, dtype and layout, nothing to copy."""
     return (

@@ -22,7 +22,8 @@ from ullage_demo.scenarios import CHAIN
 from ullage_demo.schedule import Request, RunningSequence
 from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
-from ullage_demo.speculation import Round, SpeculativeDecoder
+from ullage_demo.speculation import Round, SpeculativeDecoder, verify_batch
+from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.worker import draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
@@ -39,7 +40,7 @@ def serve(*lengths: int, noise: float = 0.03) -> tuple[list[tuple[int, ...]], li
     turns = [*lengths, *[lengths[-1]] * 100]
     decoder = SpeculativeDecoder(target, drafter, ADAPTIVE, turns)
     outputs = build_scheduler(REQUESTS, target.table, sizes).serve(decoder.run_step)
-    loaded = target.runner.statistics[Mode.TARGET_VERIFY].shapes
+    loaded = target.runner.statistics[Mode.ADAPTIVE_VERIFY].shapes
     assert verified_the_chosen(decoder.rounds, loaded).passed
     return outputs, decoder.rounds
 
@@ -68,14 +69,13 @@ def test_a_length_that_is_no_candidate_is_refused() -> None:
         serve(4, 5)
 
 
-def test_a_batch_that_does_not_say_its_length_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = adaptive_sizes()
-    target = target_worker(sizes)
-    drafter = EagleDrafter(draft_worker(target, sizes, 0.03))
-    decoder = SpeculativeDecoder(target, drafter, ADAPTIVE, [4] * 100)
-    monkeypatch.setattr(Speculation, "chosen_length", None)
-    with pytest.raises(BatchError, match=r"shape|rows|extent"):
-        build_scheduler(REQUESTS, target.table, sizes).serve(decoder.run_step)
+def test_a_batch_that_does_not_say_its_length_has_the_configured_one() -> None:
+    target = target_worker(adaptive_sizes())
+    short = DraftTree((5, 6, 7, 8), (ROOT, 0, 1, 2), (0, 1, 2, 3))
+    live = verify_batch(target.table, [running()], [short], length=4)
+    assert target.runner.load(live).tokens == 4
+    with pytest.raises(BatchError, match="input_ids"):
+        target.runner.load(replace(live, adaptive_draft_tokens=None))
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,19 @@ def test_the_demo_only_measures_what_is_generated(
 def test_shown_capacities_are_those_of_the_configuration(sizes: Sizes) -> None:
     ranks = RecordedRanks(0, rounds=[[(1, 1)]], count=2) if sizes.ranks > 1 else None
     runner = build_runner(Role.TARGET, sizes, ranks=ranks)
-    mode = Mode.DLLM_EXTEND if sizes.block else Mode.TARGET_VERIFY if sizes.speculation else None
     width = sizes.block or (sizes.speculation.draft_tokens if sizes.speculation else 1)
-    runner.load(batch(mode or Mode.DECODE, width))
+    runner.load(batch(round_mode(sizes), width))
     (row,) = rows_of("any", "target", runner)
     expected = EagerTargetCapacities.of(build_config(sizes))
     assert (row.max_requests, row.max_tokens) == (expected.requests, expected.tokens)
     assert runner.registry.seq_lens.shape == (expected.requests,)
     assert runner.registry.positions.shape == (expected.tokens,)
+
+
+def round_mode(sizes: Sizes) -> Mode:
+    if sizes.speculation is not None:
+        return Mode.ADAPTIVE_VERIFY if sizes.speculation.candidates else Mode.TARGET_VERIFY
+    return Mode.DLLM_EXTEND if sizes.block else Mode.DECODE
 
 
 @pytest.mark.parametrize("speculation", [CHAIN, TREE, FROZEN])

@@ -291,17 +291,17 @@ def test_a_load_works_in_inference_mode_and_outside_of_it_by_turns() -> None:
 
 
 def test_a_registry_has_no_less_than_its_configuration_needs() -> None:
-    small = EagerTargetCapacities(4, 4)
+    small = EagerTargetCapacities(4, 4, 4)
     with pytest.raises(ValueError, match="requests is 4, not 6"):
         EagerTargetRegistry.allocate(CONFIG, small, device="cpu")
-    large = EagerTargetCapacities(9, 64)
+    large = EagerTargetCapacities(9, 64, 6)
     assert EagerTargetRegistry.allocate(CONFIG, large, device="cpu").seq_lens.shape == (9,)
 
 
 def test_a_registry_needs_a_legal_configuration() -> None:
     illegal = replace(CONFIG, tp_size=0)
     with pytest.raises(ConfigurationError, match="tp_size is 0"):
-        EagerTargetRegistry.allocate(illegal, EagerTargetCapacities(6, 64), device="cpu")
+        EagerTargetRegistry.allocate(illegal, EagerTargetCapacities(6, 64, 6), device="cpu")
 
 
 def test_arenas_are_for_one_configuration() -> None:

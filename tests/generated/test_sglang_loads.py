@@ -121,6 +121,19 @@ def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> N
     assert_loaded(runner.load(live), live, runner)
 
 
+def test_a_mode_may_have_more_rows_than_a_slot_holds_that_it_does_not_load() -> None:
+    config = Config.of(
+        max_running_requests=7, max_total_tokens_target=64, chunked_prefill_size=3, tp_size=1
+    )
+    runner = EagerTargetRunner(config, SingleRank(), device="cpu", debug=True)
+    assert runner.capacities.requests == 7
+    assert runner.registry.extend_seq_lens.shape == (3,)
+    batch = runner.load(decode_batch(7))
+    assert (batch.requests, batch.extend_seq_lens) == (7, None)
+    assert batch.seq_lens.tolist() == list(range(12, 19))
+    runner.registry.regions.check_canaries()
+
+
 @given(st.data())
 @pytest.mark.slow
 def test_nothing_of_earlier_batches_is_left(data: st.DataObject) -> None:

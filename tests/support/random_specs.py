@@ -225,7 +225,11 @@ def _files(draft: _Draft) -> Files:
         definitions=[f'{name}: "{_DEFINITIONS[name]}"' for name in definitions],
         constraints=[f'"{each}"' for each in constraints],
         transforms=transforms,
-        slots=["ids: {shape: [requests], dtype: int64, source: batch.ids}", *draft.slots],
+        slots=[
+            "ids: {shape: [requests], dtype: int64, source: batch.ids}",
+            f"own: {_shaped('tokens', 'decode')}",
+            *draft.slots,
+        ],
         ranks="dp" if "dp" in names else "",
     )
 

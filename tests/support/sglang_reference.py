@@ -18,6 +18,7 @@ REQUEST_SLOTS = ("req_pool_indices", "seq_lens", "seq_lens_cpu")
 EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
 OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
 DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
+ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
 FIXED_WIDTH = {
     Mode.DECODE,
     Mode.TARGET_VERIFY,
@@ -26,6 +27,7 @@ FIXED_WIDTH = {
     Mode.EAGLE_DRAFT,
     Mode.FROZEN_KV_DRAFT,
     Mode.IDLE,
+    *ADAPTIVE,
 }
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
 
@@ -57,11 +59,10 @@ class Expected:
 
 
 def width(config: Config, live: LiveBatch) -> int:
-    """Tokens of a request in a mode of fixed width, or of the length that the batch chose."""
+    """Tokens of a request in a mode of one width for all requests of a batch."""
     mode = live.mode
-    chosen = live.adaptive_draft_tokens or config.adaptive_draft_tokens
-    if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND) and chosen is not None:
-        return chosen
+    if mode in ADAPTIVE:
+        return present(live.adaptive_draft_tokens or config.adaptive_draft_tokens)
     if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND):
         return present(config.speculative_num_draft_tokens)
     if mode is Mode.EAGLE_DRAFT:

@@ -153,6 +153,15 @@ steps:
   - {step: replay, readers: [embedding, attention]}
 """
 
+_CAPTURE = """\
+mode: capture
+doc: a graph is captured with each number of rows
+when: cuda_graph
+live:
+  requests: {range: [1, "max(captured)"], seen_in: batch.size}
+axes: {requests: requests, tokens: requests * one}
+"""
+
 WEIR: Files = with_file(
     "runners/prompt_graph.yaml",
     _PROMPT_GRAPH,
@@ -172,8 +181,16 @@ WEIR: Files = with_file(
                 ("fallback: eager", "fallback: prompt_graph"),
                 ("exclusive: true", "facts: {embeds: embeddings stand in for token ids}"),
                 ("requests <= max(captured)", "not embeds\n  - requests <= max(captured)"),
-                ("modes: [decode, idle]", "modes: [decode]"),
-                files=SLUICE,
+                ("modes: [decode, idle]", "modes: [decode, capture]\ntakes_all: [capture]"),
+                files=with_file(
+                    "modes/capture.yaml",
+                    _CAPTURE,
+                    files=edited(
+                        "runners/eager.yaml",
+                        ("modes: all", "modes: [decode, extend, idle]"),
+                        files=SLUICE,
+                    ),
+                ),
             ),
         ),
     ),

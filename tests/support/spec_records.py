@@ -295,6 +295,7 @@ def runners(draw: st.DrawFn) -> Runner:
         slots=draw(distinct()),
         pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
         accepts=draw(several(relations())),
+        takes_all=draw(distinct()),
         exclusive=draw(st.booleans()),
         fallback=draw(st.none() | st.builds(Fallback, names(), _place)),
         facts=draw(named_texts()),
@@ -388,7 +389,8 @@ def _with_transforms(draw: st.DrawFn) -> Spec:
 def _with_audits(draw: st.DrawFn) -> Spec:
     served = draw(named(runners()))
     axes = (Axis("tokens", NO_UNIT, "", BUILT_IN),)
-    audited = draw(named(audits(served, ("tokens", "lengths"))))
+    stated = audits(served, ("tokens", "lengths")).filter(lambda audit: audit.formulas != ())
+    audited = draw(named(stated)) if served else ()
     return replace(_EMPTY, axes=axes, runners=served, audits=audited)
 
 

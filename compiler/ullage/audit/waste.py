@@ -116,7 +116,7 @@ class Wastes:
             found.parameters,
             stated,
             needed,
-            _bytes(question, values, stated - needed),
+            _bytes(question, values, stated),
         )
 
     def _samples(self) -> Iterator[_Sample]:
@@ -147,13 +147,13 @@ def _choices(parameter: Parameter) -> tuple[Plain, ...]:
 
 
 def _bytes(
-    question: Question, values: Mapping[str, int | bool | list[int]], rows: int
+    question: Question, values: Mapping[str, int | bool | list[int]], stated: int
 ) -> Mapping[DeviceRole, int]:
-    """What `rows` more rows cost in the slots that follow the axis, or in the slot itself."""
+    """What is wasted where the slots that follow the axis, or the slot, are as long as `stated`."""
     found: dict[DeviceRole, int] = {}
     for slot in question.planned.slots:
         if evaluate_boolean(slot.guard, values):
-            size = _elements(slot, question, values, rows) * BYTES_OF_DTYPE[_dtype(slot)]
+            size = _elements(slot, question, values, stated) * BYTES_OF_DTYPE[_dtype(slot)]
             if size:
                 found[slot.device] = found.get(slot.device, 0) + size
     return found
@@ -163,14 +163,14 @@ def _elements(
     slot: PlannedSlot,
     question: Question,
     values: Mapping[str, int | bool | list[int]],
-    rows: int,
+    stated: int,
 ) -> int:
-    if slot.name == question.stated.target:
-        return rows
+    target = question.stated.target
+    if slot.name == target:
+        return stated - evaluate_integer(question.capacity, values)
     needed = [evaluate_integer(each.capacity, values) for each in slot.dimensions]
-    follows = [each.target == question.stated.target for each in slot.dimensions]
-    stated = [size + rows if more else size for size, more in zip(needed, follows, strict=True)]
-    return prod(stated) - prod(needed)
+    sized = zip(needed, slot.dimensions, strict=True)
+    return prod(stated if each.axis == target else size for size, each in sized) - prod(needed)
 
 
 def _dtype(slot: PlannedSlot) -> str:

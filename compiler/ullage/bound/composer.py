@@ -129,7 +129,7 @@ class Composer:
         expressions = [
             *(value for _, value in mode.axes),
             *(value for entry in entries for _, value in entry.arguments),
-            *(condition for runner in self.runners for condition in runner.accepts),
+            *(condition for runner in self.runners for condition in runner.accepts_in(mode.name)),
             *(value for step in steps for _, value in (*step.let, *step.assigns)),
             *(end for each in mode.live for end in (each.range.low, each.range.high)),
             *mode.where,

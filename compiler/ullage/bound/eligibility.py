@@ -43,11 +43,12 @@ Part = tuple[Expr, Expr]
 """A guard and a condition that holds wherever the guard does."""
 
 
-def without_facts(runner: Runner) -> tuple[Expr, ...]:
-    """The conditions on a batch under which some answers of the engine make the runner take it."""
+def without_facts(runner: Runner, mode: str) -> tuple[Expr, ...]:
+    """The conditions on batches of a mode under which some answers of the engine let them in."""
     facts = {fact.name for fact in runner.facts}
-    asking = [each for each in runner.accepts if free_names(each) & facts]
-    rest = tuple(each for each in runner.accepts if each not in asking)
+    conditions = runner.accepts_in(mode)
+    asking = [each for each in conditions if free_names(each) & facts]
+    rest = tuple(each for each in conditions if each not in asking)
     if not asking:
         return rest
     together = conjunction(*asking)

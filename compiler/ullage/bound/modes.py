@@ -18,14 +18,13 @@ from ullage.bound.eligibility import (
 )
 from ullage.bound.problem import ModeProblem, Share, Stage, Taken
 from ullage.bound.ranks import Axes
+from ullage.bound.targets import loaded_slots, needs_own_capacity, own_target
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Conditional,
     Expr,
     Integer,
     Logical,
-    Name,
-    Over,
     conjunction,
     disjunction,
     free_names,
@@ -34,7 +33,7 @@ from ullage.expr.tree import (
     walk,
 )
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Mode, Runner, Slot
+from ullage.spec.model import Mode, Runner
 
 
 def compose(
@@ -114,7 +113,7 @@ class _Composition:
         """What is needed at once: an extent, or all of a slot; with what chooses the batches."""
         slots = (
             tuple(
-                parts.extents.get(f"{slot.name}.{position}", substitute(each, parts.extents))
+                parts.extents.get(own_target(slot, position), substitute(each, parts.extents))
                 for position, each in enumerate(slot.shape)
             )
             for slot in loaded_slots(self.resolved, self.runner, self.mode)
@@ -137,10 +136,12 @@ class _Composition:
         for slot in loaded_slots(self.resolved, self.runner, self.mode):
             for position, dimension in enumerate(slot.shape):
                 if needs_own_capacity(self.resolved, dimension):
-                    extents[f"{slot.name}.{position}"] = of_batch(dimension, axes)
-        accepts = tuple(of_batch(each, known) for each in without_facts(self.runner))
+                    extents[own_target(slot, position)] = of_batch(dimension, axes)
+        accepts = tuple(
+            of_batch(each, known) for each in without_facts(self.runner, self.mode.name)
+        )
         taken = tuple(
-            (runner, tuple(of_batch(each, known) for each in runner.accepts))
+            (runner, tuple(of_batch(each, known) for each in runner.accepts_in(self.mode.name)))
             for runner in self.before
         )
         return _Parts(tuple(stages), extents, brought, accepts, taken)
@@ -253,28 +254,3 @@ def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:
             break
         axes = stage.extents
     return dict(axes)
-
-
-def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slot]:
-    """The slots of the runner that a batch of this mode loads."""
-    labels = {mode.name, *mode.families}
-    return [
-        slot
-        for slot in resolved.slots_of(runner)
-        if not slot.modes or not labels.isdisjoint(slot.modes)
-    ]
-
-
-def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
-    """Whether a dimension follows neither from parameters alone nor from a single axis."""
-    if isinstance(dimension, Name) and dimension.name in resolved.axes:
-        return False
-    axes, kinds = resolved.axes, resolved.kinds
-    names = free_names(substitute(dimension, resolved.serving))
-    if names & resolved.varying:
-        return True
-    if any(name not in axes and name not in kinds and name != "worker" for name in names):
-        return True
-    if any(isinstance(part, Over) for part in walk(dimension)):
-        return True
-    return bool(names & axes)

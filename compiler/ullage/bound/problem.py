@@ -219,6 +219,7 @@ class RunnerProblem:
     """One runner of one worker. `targets` are what needs a capacity: axes and slot extents.
 
     `slack` gives the reason for each target whose capacity may be larger than any batch needs.
+    `dimensions` has the target that each dimension of a slot takes; None where it is fixed.
     """
 
     name: str
@@ -229,6 +230,7 @@ class RunnerProblem:
     targets: tuple[str, ...]
     place: Place
     slack: Mapping[str, str] = field(default_factory=dict)
+    dimensions: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

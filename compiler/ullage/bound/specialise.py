@@ -17,6 +17,7 @@ from ullage.bound.problem import (
 )
 from ullage.bound.relations import from_condition
 from ullage.bound.sums import NotSummableError
+from ullage.bound.targets import with_targets
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BoolKind, Kind, ListKind
 from ullage.expr.simplify import fold
@@ -127,18 +128,19 @@ def runner_problem(
             _report_sum(error, mode, collector)
     for problem in composed:
         _check_couplings(problem, collector)
-    modes = tuple(mode for mode in composed if mode.guard != FALSE)
-    targets = dict.fromkeys(target for mode in modes for target in mode.extents)
+    found = with_targets(resolved, runner, tuple(m for m in composed if m.guard != FALSE))
+    targets = dict.fromkeys(target for mode in found.modes for target in mode.extents)
     name = f"{runner.name}_{worker.name}"
     return RunnerProblem(
         name,
         runner.name,
         worker.name,
         guard,
-        modes,
+        found.modes,
         tuple(targets),
         runner.place,
-        dict(runner.slack),
+        found.slack,
+        found.dimensions,
     )
 
 

@@ -64,6 +64,8 @@ def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
         proof = analysis.certificate.of(runner.name, target)
         page.line((target, "bold cyan"), "  ", *verdicts(proof), indent=2)
         page.lines(broken(spell(capacity.formula), page.width - 6), indent=6)
+        if slots := slots_along(analysis, runner, target):
+            page.wrapped("the length of " + ", ".join(slots), indent=4)
         page.wrapped("bound by " + ", ".join(binding_modes(capacity)), indent=4)
         page.wrapped(_assumptions(assumed_of(analysis, runner, target)), indent=4)
         if proof.slack is not None:
@@ -84,6 +86,18 @@ def verdicts(proof: Proof) -> Sequence[Styled]:
 def binding_modes(capacity: Capacity) -> list[str]:
     """The modes whose largest batch can be the capacity, in declared order."""
     return list(dict.fromkeys(candidate.mode for candidate in capacity.binding))
+
+
+def slots_along(analysis: Analysis, runner: RunnerProblem, target: str) -> list[str]:
+    """The slots that share a capacity along an axis which is shorter for them than for others."""
+    planned = next(each for each in analysis.plan.runners if each.name == runner.name)
+    return [
+        slot.name
+        for slot in planned.slots
+        if any(
+            each.target == target and each.axis not in (None, target) for each in slot.dimensions
+        )
+    ]
 
 
 def assumed_of(analysis: Analysis, runner: RunnerProblem, target: str) -> list[str]:

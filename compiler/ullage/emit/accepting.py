@@ -77,7 +77,7 @@ class Accepting:
 
     @property
     def _conditions(self) -> tuple[Expr, ...]:
-        return self.scope.runner.runner.accepts
+        return self.scope.runner.runner.accepts_in(self.scope.mode.name)
 
     @property
     def _extents(self) -> Mapping[str, str]:

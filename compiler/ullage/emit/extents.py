@@ -21,6 +21,7 @@ from ullage.emit.scope import Scope
 from ullage.emit.source import shortened
 from ullage.emit.text import comment, literal
 from ullage.expr.tree import free_names
+from ullage.plan.model import PlannedSlot
 
 
 def extents_class(runner: RunnerModel) -> str:
@@ -130,6 +131,19 @@ class ExtentsWriter:
             field = self.scope.runner.engine.axis(axis.name)
             rows = f"rows.{field}, padded_rows.{field}"
             yield self._capacity(axis.name, rows, field, axis.place.short)
+            for target, slot in self._shorter(axis.name).items():
+                name = self.scope.runner.capacity_field(target)
+                yield self._capacity(target, rows, name, slot.place.short)
+
+    def _shorter(self, axis: str) -> dict[str, PlannedSlot]:
+        """The capacities of slots along an axis that only some modes load, this one among them."""
+        found: dict[str, PlannedSlot] = {}
+        for slot in self.scope.runner.slots:
+            for each in slot.dimensions:
+                shorter = each.axis == axis and each.target not in (None, axis)
+                if shorter and each.target is not None and self.scope.mode.name in slot.tails:
+                    found.setdefault(each.target, slot)
+        return found
 
     def _capacity(self, target: str, extents: str, field: str, place: str) -> str:
         """`extents`: live and padded."""

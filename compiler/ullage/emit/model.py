@@ -316,6 +316,10 @@ class RunnerModel:
         """Whether the padded shape of a batch decides the shape of the slot's view."""
         return slot.name in self._viewed
 
+    def is_always_loaded(self, slot: PlannedSlot) -> bool:
+        """Whether every mode of the runner loads the slot."""
+        return len(slot.tails) == len(self.problem.modes)
+
     @cached_property
     def _viewed(self) -> frozenset[str]:
         return frozenset(

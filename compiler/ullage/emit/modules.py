@@ -75,6 +75,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "map_tensors": "outputs",
     "next_in": "integers",
     "out_of_range": "checks",
+    "clipped_view": "storage",
     "padded_view": "storage",
     "poison": "debug",
     "poison_around": "debug",

@@ -116,7 +116,8 @@ class RegistryEmitter:
         guarded = slot.guard != TRUE
         shape = tuple_of(self._capacity(runner, each) for each in slot.dimensions)
         spelled = ", ".join(spell(self.engine.by_axes(each.extent)) for each in slot.dimensions)
-        view = f"padded_view(registry.{name}, {', '.join(self._extents(runner, slot))})"
+        view = "padded_view" if runner.is_always_loaded(slot) else "clipped_view"
+        view = f"{view}(registry.{name}, {', '.join(self._extents(runner, slot))})"
         if guarded:
             view = f"None if registry.{name} is None else {view}"
         return SlotView(

@@ -79,7 +79,7 @@ def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
     expressions = [
         *(value for _, value in mode.axes),
         *(value for entry in entries for _, value in entry.arguments),
-        *runner.runner.accepts,
+        *runner.runner.accepts_in(mode.name),
         *(value for step in steps for _, value in (*step.let, *step.assigns)),
         *(end for each in mode.live for end in (each.range.low, each.range.high)),
         *mode.where,

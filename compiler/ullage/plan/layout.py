@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ullage.bound.capacities import Capacities
-from ullage.bound.modes import needs_own_capacity
 from ullage.bound.problem import Problem, RunnerProblem
 from ullage.bound.specialise import ForWorker, for_worker
 from ullage.diagnostics.diagnostic import Collector
@@ -110,9 +109,7 @@ class _Planner:
         padded: dict[str, Expr] = {axis: Name(f"padded_{axis}") for axis in axes}
         extent = fold(substitute(rewrite(written), padded))
         axis = written.name if isinstance(written, Name) and written.name in axes else None
-        target = axis
-        if target is None and needs_own_capacity(self.resolved, written):
-            target = f"{slot.name}.{position}"
+        target = problem.dimensions[slot.name][position]
         if target is None:
             return Dimension(extent, extent, None, None)
         formula = self.capacities.of(problem.name, target).formula

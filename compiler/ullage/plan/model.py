@@ -20,7 +20,8 @@ class Dimension:
 
     `capacity` is over parameters. `extent` is what a batch exposes of it: over parameters,
     `padded_<axis>` and live variables. `axis` names the axis that the dimension follows one to
-    one, if any; `target` is the capacity it takes (an axis or `slot.dimension`), None if fixed.
+    one, if any; `target` is the capacity it takes, None if fixed: an axis, or `slot.dimension`
+    where that is its own, also along an axis if only some modes load the slot.
     """
 
     capacity: Expr

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
-from ullage.bound.modes import loaded_slots
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker
+from ullage.bound.targets import loaded_slots
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (

@@ -46,7 +46,8 @@ class _Checker:
         self, known: tuple[Runner, ...], worker: str, mode: str, runners: tuple[Runner, ...]
     ) -> None:
         where = f"mode '{mode}' of worker '{worker}'"
-        self._check_fallbacks(known, where, runners)
+        handing = tuple(each for each in known if mode not in each.takes_all)
+        self._check_fallbacks(handing, known, where, runners)
         first = heads(known)
         if not first:
             self._report_circle(chain_from(known[0], known), where)
@@ -58,15 +59,19 @@ class _Checker:
         left = tuple(each for each in known if each not in found)
         if left:
             self._report_circle(chain_from(left[0], left), where)
-        elif found[-1].accepts and found[-1].fallback is None:
+        elif found[-1].accepts_in(mode) and found[-1].fallback is None:
             self._report_refused(found[-1], where)
 
     def _check_fallbacks(
-        self, known: tuple[Runner, ...], where: str, runners: tuple[Runner, ...]
+        self,
+        handing: tuple[Runner, ...],
+        known: tuple[Runner, ...],
+        where: str,
+        runners: tuple[Runner, ...],
     ) -> None:
         """Whoever is handed batches of a mode serves it on this worker."""
         every = {each.name: each for each in runners}
-        for runner in known:
+        for runner in handing:
             fallback = runner.fallback
             if fallback is None or fallback.runner not in every:
                 continue

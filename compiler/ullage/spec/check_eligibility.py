@@ -22,7 +22,7 @@ def resolve_accepts(
     known: Globals,
     expressions: Expressions,
 ) -> tuple[Expr, ...]:
-    """The conditions, checked in each mode of the runner up to the first with an error."""
+    """The conditions, checked in each mode that they are about up to the first with an error."""
     accepts = runner.accepts
     for mode in modes if accepts else ():
         found = replace(expressions.apart(), collector=Collector())

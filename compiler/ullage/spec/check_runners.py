@@ -12,7 +12,7 @@ from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, reso
 from ullage.spec.check_modes import ResolvedMode
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
-from ullage.spec.model import Runner, Spec, Step, Within
+from ullage.spec.model import Mode, Runner, Spec, Step, Within
 from ullage.spec.scope import Expressions, Scope
 from ullage.spec.steps import flattened, modes_named
 
@@ -31,19 +31,22 @@ def resolve_runner(
         sees="parameters, definitions, 'worker' and the runner's facts",
     ).with_names(facts)
     modes = modes_named(spec.modes, runner.modes)
-    served = tuple(resolved_modes[mode.name] for mode in modes)
+    whole = modes_named(spec.modes, runner.takes_all) if runner.takes_all else ()
+    asked = tuple(resolved_modes[mode.name] for mode in modes if mode not in whole)
     resolved = replace(
         runner,
         when=expressions.condition(
             runner.when, known.scope(f"the 'when' of runner '{runner.name}'")
         ),
         pipeline=resolve_own_pipeline(runner, spec, known, expressions),
-        accepts=resolve_accepts(runner, served, spec, known, expressions),
+        accepts=resolve_accepts(runner, asked, spec, known, expressions),
+        takes_all=tuple(mode.name for mode in whole if mode in modes),
         modes=tuple(mode.name for mode in modes),
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
     )
     _check_served(resolved, expressions.collector)
+    _check_whole(resolved, whole, expressions.collector)
     _check_signatures(resolved, expressions.collector)
     _check_loads(resolved, expressions.collector)
     _check_slack(resolved, spec, expressions.collector)
@@ -79,6 +82,18 @@ def _check_served(runner: Runner, collector: Collector) -> None:
         if mode not in runner.modes:
             message = f"runner '{runner.name}' does not serve mode '{mode}' that it warms up with"
             collector.error(problems.UNKNOWN_REFERENCE, message, runner.warm_up.place)
+
+
+def _check_whole(runner: Runner, whole: tuple[Mode, ...], collector: Collector) -> None:
+    """What a runner takes all batches of, it serves."""
+    for mode in whole:
+        if mode.name not in runner.modes:
+            message = (
+                f"runner '{runner.name}' takes all batches of mode '{mode.name}', "
+                "but does not serve it"
+            )
+            hint = "add it to the modes of the runner, or leave it out of 'takes_all'"
+            collector.error(problems.UNKNOWN_REFERENCE, message, runner.place, hint=hint)
 
 
 def _check_signatures(runner: Runner, collector: Collector) -> None:

@@ -31,7 +31,7 @@ OWN_KEYS: Final = {
     "mode": ("axes", "live", "family", "category", "pipeline", "peers"),
     "runner": (
         *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
-        *("pipeline", "accepts", "exclusive", "fallback", "warm_up", "slack"),
+        *("pipeline", "accepts", "takes_all", "exclusive", "fallback", "warm_up", "slack"),
     ),
     "audit": ("source", "let", "formulas"),
 }

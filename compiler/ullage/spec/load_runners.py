@@ -26,6 +26,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         slots=reading.names_or_all(fields, "slots", "slot", required=True),
         pipeline=_pipeline(reading, fields),
         accepts=_accepts(reading, fields),
+        takes_all=reading.names(fields, "takes_all", "mode or family"),
         exclusive=fields.boolean("exclusive", default=False),
         fallback=_fallback(reading, fields),
         facts=reading.texts(fields, "facts"),

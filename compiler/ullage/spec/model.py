@@ -312,7 +312,8 @@ class Runner:
 
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
-    facts. `exclusive`: no batch that it accepts gets to its `fallback`.
+    facts. `takes_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
+    gets to its `fallback`.
     """
 
     name: str
@@ -322,6 +323,7 @@ class Runner:
     slots: tuple[str, ...]
     pipeline: tuple[PipelineEntry, ...]
     accepts: tuple[Expr, ...]
+    takes_all: tuple[str, ...]
     exclusive: bool
     fallback: Fallback | None
     facts: tuple[NamedText, ...]
@@ -332,6 +334,10 @@ class Runner:
     slack: tuple[tuple[str, str], ...]
     doc: str
     place: Place
+
+    def accepts_in(self, mode: str) -> tuple[Expr, ...]:
+        """The conditions on batches of a mode, given the names of all modes."""
+        return () if mode in self.takes_all else self.accepts
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,6 +272,7 @@ _RUNNER: Table[Runner] = {
     "slots": lambda runner: runner.slots or "all",
     "pipeline": lambda runner: names(tuple(pipeline_entry(entry) for entry in runner.pipeline)),
     "accepts": lambda runner: tuple(expression(each) for each in runner.accepts) or None,
+    "takes_all": lambda runner: names(runner.takes_all),
     "exclusive": lambda runner: "true" if runner.exclusive else None,
     "fallback": lambda runner: runner.fallback.runner if runner.fallback is not None else None,
     "facts": lambda runner: texts(runner.facts),

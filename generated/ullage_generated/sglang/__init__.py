@@ -8,12 +8,13 @@ How an engine uses them, for worker target:
 
     config = Config.of()  # with the engine's arguments
     arenas = Arenas.allocate(config, device='cuda')  # once for all runners of a process
-    runner = EagerTargetRunner(config, SingleRank(), device='cuda', arenas=arenas)
-    live = LiveBatch(mode=Mode.DECODE)  # with the fields that its mode needs
-    batch = runner.load(live)  # views of the static buffers, padded
-    output = runner.execute(live, engine)  # or all declared steps, load among them
+    runners = TargetRunners(config, SingleRank(), device='cuda', arenas=arenas)
+    live = LiveBatch(mode=Mode.ADAPTIVE_VERIFY)  # with the fields that its mode needs
+    runner, offer = runners.select(live, engine)
+    batch = runner.load(live, pad=offer)  # views of the static buffers, padded
+    output = runner.execute(live, engine, pad=offer)  # or all declared steps, load among them
 
-`engine` has the methods of `EagerTargetEngine`, which the engine implements.
+`engine` has the methods of `DecodeGraphTargetEngine`, which the engine implements.
 Several ranks of group dp are `DistributedRanks` in place of `SingleRank`.
 A refused batch raises a UllageRuntimeError with a code, and nothing is written.
 help(Config) and help(LiveBatch) say what each argument is, and which modes need it.
@@ -24,18 +25,39 @@ Other workers: draft (EagerDraftRunner).
 from __future__ import annotations
 
 from .arenas import Arenas
-from .batch import EagerDraftBatch, EagerTargetBatch, LiveBatch, Mode, Rows
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
+from .batch import (
+    DecodeGraphTargetBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
+    LiveBatch,
+    Mode,
+    Offer,
+    Rows,
+)
+from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
 from .config import Config, CpStrategy, MoeA2aBackend, SpeculativeAlgorithm
+from .decode_graph_target import DecodeGraphTargetRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
-from .engine import EagerDraftEngine, EagerTargetEngine
-from .registry import EagerDraftRegistry, EagerTargetRegistry
+from .engine import (
+    DecodeGraphTargetEngine,
+    DecodeGraphTargetFacts,
+    EagerDraftEngine,
+    EagerTargetEngine,
+)
+from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
+from .selection import TargetRunners
 
 __all__ = [
     "Arenas",
     "Config",
     "CpStrategy",
+    "DecodeGraphTargetBatch",
+    "DecodeGraphTargetCapacities",
+    "DecodeGraphTargetEngine",
+    "DecodeGraphTargetFacts",
+    "DecodeGraphTargetRegistry",
+    "DecodeGraphTargetRunner",
     "EagerDraftBatch",
     "EagerDraftCapacities",
     "EagerDraftEngine",
@@ -49,6 +71,8 @@ __all__ = [
     "LiveBatch",
     "Mode",
     "MoeA2aBackend",
+    "Offer",
     "Rows",
     "SpeculativeAlgorithm",
+    "TargetRunners",
 ]

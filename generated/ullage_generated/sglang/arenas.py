@@ -15,9 +15,9 @@ from ullage_runtime.arena_regions import Regions, SharedArena
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.version import require_generated_code_version
 
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
+from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
 from .config import Config
-from .registry import EagerDraftRegistry, EagerTargetRegistry
+from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
 
 require_generated_code_version(3, __name__)
 
@@ -26,6 +26,9 @@ require_generated_code_version(3, __name__)
 class ArenaPlan:
     """The first byte of each runner in the arena of one device role, and the arena's size."""
 
+    # specs/sglang/runners/decode_graph.yaml:1
+    decode_graph_target: int
+    """Where the buffers of the runner decode_graph of worker target begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
@@ -39,6 +42,7 @@ class ArenaPlan:
     def of(
         cls,
         *,
+        bytes_of_decode_graph_target: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
     ) -> ArenaPlan:
@@ -46,12 +50,15 @@ class ArenaPlan:
 
         A runner begins where those end that may be alive while it is.
         """
+        start_of_decode_graph_target = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
         return cls(
+            decode_graph_target=start_of_decode_graph_target,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
             size=max(
+                start_of_decode_graph_target + bytes_of_decode_graph_target,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
             ),
@@ -68,6 +75,8 @@ class Arenas:
 
     config: Config
     """The configuration that they are made for."""
+    # specs/sglang/runners/decode_graph.yaml:1
+    decode_graph_target: Regions | None
     # specs/sglang/runners/eager.yaml:1
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
@@ -83,6 +92,13 @@ class Arenas:
         """
         config.validate()
         device, debug = torch.device(device), DebugOptions.of(debug)
+        decode_graph_target = (
+            DecodeGraphTargetRegistry.layout(
+                config, DecodeGraphTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.enable_decode_graph
+            else None
+        )
         eager_target = EagerTargetRegistry.layout(
             config, EagerTargetCapacities.of(config), device=device, debug=debug
         )
@@ -94,10 +110,16 @@ class Arenas:
             else None
         )
         compute = ArenaPlan.of(
+            bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
+            if decode_graph_target is not None
+            else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
         )
         host = ArenaPlan.of(
+            bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
+            if decode_graph_target is not None
+            else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
         )
@@ -105,6 +127,20 @@ class Arenas:
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
         return cls(
             config=config,
+            decode_graph_target=Regions(
+                compute_arena.region(
+                    "decode_graph of worker target",
+                    compute.decode_graph_target,
+                    decode_graph_target.compute,
+                ),
+                host_arena.region(
+                    "decode_graph of worker target",
+                    host.decode_graph_target,
+                    decode_graph_target.host,
+                ),
+            )
+            if decode_graph_target is not None
+            else None,
             eager_target=Regions(
                 compute_arena.region(
                     "eager of worker target", compute.eager_target, eager_target.compute

@@ -22,6 +22,19 @@ class Mode(Enum):
     The value of a mode is its name in the spec, whatever other modes there are.
     """
 
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    ADAPTIVE_DRAFT_EXTEND = "adaptive_draft_extend"
+    """The draft model catches up with a round of adaptive speculation, in the width of that
+    round.
+    """
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    ADAPTIVE_VERIFY = "adaptive_verify"
+    """The target checks the draft tokens of each request, of which there are more in some rounds
+    than in others.
+    """
+    # specs/sglang/modes/capture.yaml:1
+    CAPTURE = "capture"
+    """A graph is captured with each number of rows."""
     # specs/sglang/modes/decode.yaml:1
     DECODE = "decode"
     """One token for each running request."""
@@ -71,6 +84,9 @@ class Mode(Enum):
 
 
 _CATEGORIES: Final[Mapping[Mode, str]] = {
+    Mode.ADAPTIVE_DRAFT_EXTEND: "extend",
+    Mode.ADAPTIVE_VERIFY: "target_verify",
+    Mode.CAPTURE: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
     Mode.DLLM_EXTEND: "extend",
@@ -85,6 +101,9 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.TARGET_VERIFY: "target_verify",
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
+    Mode.ADAPTIVE_DRAFT_EXTEND: ("extending",),
+    Mode.ADAPTIVE_VERIFY: ("extending",),
+    Mode.CAPTURE: ("capturing",),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
@@ -140,22 +159,33 @@ class LiveBatch:
     seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode.
     seq_lens_cpu: [requests], int64: the same on the host; optional.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; needed in every mode
-        but decode, eagle_draft, frozen_kv_draft.
+        but capture, decode, eagle_draft, frozen_kv_draft.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; needed in every mode
-        but decode, eagle_draft, frozen_kv_draft.
+        but capture, decode, eagle_draft, frozen_kv_draft.
     extend_start_loc: [requests], int32 or int64: first token of each request; optional in every
-        mode but decode, eagle_draft, frozen_kv_draft.
+        mode but capture, decode, eagle_draft, frozen_kv_draft.
+    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional.
+    mamba_track_indices: [requests], int64: where the state of each request is kept; optional.
+    mamba_track_mask: [requests], bool: whether the state is kept in this round; optional.
+    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional.
+    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional.
+    custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
+        sees while a graph is captured; optional in capture.
+    pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
+        rank computed; optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+    pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+        adaptive_verify, capture, decode, dllm_extend, target_verify.
     adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
     mode: Mode
-    # specs/sglang/modes/decode.yaml:7
+    # specs/sglang/modes/adaptive_draft_extend.yaml:7
     batch_size: int = 0
     """Requests; needed in every mode but mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:69
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -191,22 +221,153 @@ class LiveBatch:
     """[requests], int64: the same on the host; optional."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor | None = None
-    """[requests], int32 or int64: new tokens of each request; needed in every mode but decode,
-    eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: new tokens of each request; needed in every mode but capture,
+    decode, eagle_draft, frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens already in the pool; needed in every mode but decode,
-    eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: tokens already in the pool; needed in every mode but capture,
+    decode, eagle_draft, frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; optional in every mode but
-    decode, eagle_draft, frozen_kv_draft.
+    capture, decode, eagle_draft, frozen_kv_draft.
     """
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None = None
+    """[requests], int32 or int64: positions of the encoder for each request; optional."""
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None = None
+    """[requests], int64: where the state of each request is kept; optional."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None = None
+    """[requests], bool: whether the state is kept in this round; optional."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None = None
+    """[requests], int32 or int64: where the tokens of a request begin; optional."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None = None
+    """[requests], int32 or int64: tokens of a request to look up; optional."""
+    # specs/sglang/slots.yaml:55
+    custom_mask: Tensor | None = None
+    """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
+    while a graph is captured; optional in capture.
+    """
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None = None
+    """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
+    optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None = None
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+    adaptive_verify, capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/engine.yaml:82
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a runner is offered with a batch: the rows that ranks have agreed on for it.
+
+    `checked`: whether its sources were looked at before that.
+    """
+
+    live: LiveBatch
+    rows: Rows
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeGraphTargetBatch:
+    """A batch as the runner decode_graph of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:55
+    custom_mask: Tensor | None
+    """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
+    while a graph is captured; loaded in capture.
+    """
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:64
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:69
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,23 +410,43 @@ class EagerTargetBatch:
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor | None
-    """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: new tokens of each request; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor | None
-    """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: tokens already in the pool; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor | None
-    """[requests], int32: first token of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: first token of each request; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:69
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -315,23 +496,40 @@ class EagerDraftBatch:
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:25
     extend_seq_lens: Tensor | None
-    """[requests], int32: new tokens of each request; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:28
     extend_prefix_lens: Tensor | None
-    """[requests], int32: tokens already in the pool; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor | None
-    """[requests], int32: first token of each request; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests], int32: positions of the encoder for each request; only where
+    is_encoder_decoder.
+    """
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:69
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

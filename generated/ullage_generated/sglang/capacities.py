@@ -16,6 +16,80 @@ from .config import Config, SpeculativeAlgorithm
 require_generated_code_version(3, __name__)
 
 
+# specs/sglang/runners/decode_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetCapacities:
+    """Elements along each axis that the runner decode_graph of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured).
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:55
+    custom_mask_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * sequence_fill * target_width + max(captured) * target_width *
+    (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DecodeGraphTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not config.enable_decode_graph:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner decode_graph of worker target",
+                        None,
+                        "it exists only where enable_decode_graph",
+                        "specs/sglang/runners/decode_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured))
+        tokens = max(present(config.captured)) * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
+        )
+        custom_mask_0 = max(
+            present(config.captured)
+        ) * config.sequence_fill * config.target_width + max(
+            present(config.captured)
+        ) * config.target_width * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            custom_mask_0=custom_mask_0,
+        )
+
+
 # specs/sglang/runners/eager.yaml:1
 @dataclass(frozen=True, slots=True)
 class EagerTargetCapacities:
@@ -23,36 +97,41 @@ class EagerTargetCapacities:
 
     # specs/sglang/engine.yaml:7
     requests: int
-    """Bound by decode, dllm_extend, target_verify; proved: sound and tight.
+    """Bound by adaptive_verify, decode, dllm_extend, target_verify; proved: sound and tight.
 
-    Formula: (align_up(align_up(max_running_requests, attn_tp_size), cp_align) if require_mlp_sync
-    else max_running_requests) if not speculative and not dllm else
-    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
-    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
-    align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
-    speculative_num_draft_tokens), attn_tp_size), cp_align) // speculative_num_draft_tokens if
-    require_mlp_sync else max_running_requests.
+    Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests) if not speculative and
+    not dllm else (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),
+    cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
+    align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
+    // speculative_num_draft_tokens if require_mlp_sync else max_running_requests.
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in decode by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
-    Attained in target_verify by adaptive_draft_tokens@serving =
-    max(speculative_adaptive_candidates), requests = max_running_requests.
+    Attained in target_verify by requests = max_running_requests.
     """
     # specs/sglang/engine.yaml:8
     tokens: int
-    """Bound by decode, dllm_extend, extend, target_verify; proved: sound and tight.
+    """Bound by adaptive_verify, decode, dllm_extend, extend, target_verify; proved: sound and
+    tight.
 
-    Formula: max((align_up(align_up(max_running_requests, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests) if not speculative and not dllm else
+    Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
+    (align_up(align_up(max_running_requests, attn_tp_size), cp_align) if require_mlp_sync else
+    max_running_requests) if not speculative and not dllm else
     (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * dllm_block_size) if dllm else
-    align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
-    speculative_num_draft_tokens), attn_tp_size), cp_align) if require_mlp_sync else
-    max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
-    speculative_num_draft_tokens), 0 if dllm else align_up(align_up(prefill_limit_target,
-    attn_tp_size), cp_align) if require_mlp_sync else prefill_limit_target).
+    align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
+    if require_mlp_sync else max_running_requests * speculative_num_draft_tokens, 0 if dllm else
+    align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if require_mlp_sync else
+    prefill_limit_target).
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in decode by requests = max_running_requests.
 
@@ -61,15 +140,41 @@ class EagerTargetCapacities:
     Attained in extend by requests = 1, tokens = prefill_limit_target, requests@decode_beside_extend
     = max_running_requests.
 
-    Attained in target_verify by adaptive_draft_tokens@serving =
-    max(speculative_adaptive_candidates), requests = max_running_requests.
+    Attained in target_verify by requests = max_running_requests.
+    """
+    # specs/sglang/slots.yaml:25
+    extend_seq_lens_0: int
+    """Bound by adaptive_verify, decode_beside_extend, dllm_extend, extend, target_verify;
+    proved: sound and tight.
+
+    Formula: max(max_running_requests if adaptive or not speculative and not dllm and
+    require_mlp_sync else (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),
+    cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
+    (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
+    // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if speculative
+    and not adaptive else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
+
+    Attained in decode_beside_extend by requests = max_running_requests, requests@extend = 1,
+    tokens@extend = 1.
+
+    Attained in dllm_extend by requests = max_running_requests.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_target), tokens =
+    min(max_running_requests, prefill_limit_target), requests@decode_beside_extend = 1.
+
+    Attained in target_verify by requests = max_running_requests.
     """
 
     @classmethod
     def of(cls, config: Config) -> EagerTargetCapacities:
         """The capacities of a legal configuration."""
         requests = (
-            (
+            config.max_running_requests
+            if config.adaptive
+            else (
                 align_up(
                     align_up(config.max_running_requests, config.attn_tp_size), config.cp_align
                 )
@@ -91,12 +196,7 @@ class EagerTargetCapacities:
             if config.dllm
             else align_up(
                 align_up(
-                    config.max_running_requests
-                    * (
-                        max(present(config.speculative_adaptive_candidates))
-                        if config.adaptive
-                        else present(config.speculative_num_draft_tokens)
-                    ),
+                    config.max_running_requests * present(config.speculative_num_draft_tokens),
                     config.attn_tp_size,
                 ),
                 config.cp_align,
@@ -106,7 +206,9 @@ class EagerTargetCapacities:
             else config.max_running_requests
         )
         tokens = max(
-            (
+            config.max_running_requests * max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else (
                 align_up(
                     align_up(config.max_running_requests, config.attn_tp_size), config.cp_align
                 )
@@ -127,23 +229,13 @@ class EagerTargetCapacities:
             if config.dllm
             else align_up(
                 align_up(
-                    config.max_running_requests
-                    * (
-                        max(present(config.speculative_adaptive_candidates))
-                        if config.adaptive
-                        else present(config.speculative_num_draft_tokens)
-                    ),
+                    config.max_running_requests * present(config.speculative_num_draft_tokens),
                     config.attn_tp_size,
                 ),
                 config.cp_align,
             )
             if config.require_mlp_sync
-            else config.max_running_requests
-            * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else present(config.speculative_num_draft_tokens)
-            ),
+            else config.max_running_requests * present(config.speculative_num_draft_tokens),
             0
             if config.dllm
             else align_up(
@@ -152,9 +244,43 @@ class EagerTargetCapacities:
             if config.require_mlp_sync
             else config.prefill_limit_target,
         )
+        extend_seq_lens_0 = max(
+            config.max_running_requests
+            if config.adaptive
+            or (not config.speculative and not config.dllm and config.require_mlp_sync)
+            else (
+                align_up(
+                    align_up(
+                        config.max_running_requests * config.dllm_block_size, config.attn_tp_size
+                    ),
+                    config.cp_align,
+                )
+                // config.dllm_block_size
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.dllm
+            else (
+                align_up(
+                    align_up(
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                // present(config.speculative_num_draft_tokens)
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.speculative and not config.adaptive
+            else 0,
+            # extend, specs/sglang/modes/extend.yaml:1
+            0 if config.dllm else min(config.max_running_requests, config.prefill_limit_target),
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            extend_seq_lens_0=extend_seq_lens_0,
         )
 
 
@@ -167,17 +293,16 @@ class EagerDraftCapacities:
     requests: int
     """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if
-    adaptive else speculative_num_draft_tokens), attn_tp_size), cp_align) //
-    speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if
-    speculative_algorithm == eagle else align_up(align_up(max_running_requests *
-    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
+    attn_tp_size), cp_align) // speculative_num_draft_tokens if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle and not adaptive else
+    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
+    require_mlp_sync else max_running_requests * speculative_eagle_topk) if speculative_algorithm ==
+    frozen_kv_mtp else 0, (align_up(align_up(max_running_requests * speculative_eagle_topk,
     attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
     max_running_requests) if speculative_algorithm == eagle else 0).
 
-    Attained in draft_extend by adaptive_draft_tokens@serving =
-    max(speculative_adaptive_candidates), requests = max_running_requests.
+    Attained in draft_extend by requests = max_running_requests.
 
     Attained in eagle_draft by requests = max_running_requests.
 
@@ -185,25 +310,42 @@ class EagerDraftCapacities:
     """
     # specs/sglang/engine.yaml:8
     tokens: int
-    """Bound by draft_extend, eagle_draft, extend, frozen_kv_draft; proved: sound and tight.
+    """Bound by adaptive_draft_extend, draft_extend, eagle_draft, extend, frozen_kv_draft;
+    proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * (max(speculative_adaptive_candidates) if
-    adaptive else speculative_num_draft_tokens), attn_tp_size), cp_align) if require_mlp_sync else
-    max_running_requests * (max(speculative_adaptive_candidates) if adaptive else
-    speculative_num_draft_tokens)) if speculative_algorithm == eagle else 0,
-    align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
-    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
+    Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
+    (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
+    if require_mlp_sync else max_running_requests * speculative_num_draft_tokens) if
+    speculative_algorithm == eagle and not adaptive else 0, align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
+    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
+    0).
 
-    Attained in draft_extend by adaptive_draft_tokens@serving =
+    Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max_running_requests.
+
+    Attained in draft_extend by requests = max_running_requests.
 
     Attained in eagle_draft by requests = max_running_requests.
 
     Attained in extend by requests = 1, tokens = prefill_limit_draft.
 
     Attained in frozen_kv_draft by requests = max_running_requests.
+    """
+    # specs/sglang/slots.yaml:25
+    extend_seq_lens_0: int
+    """Bound by adaptive_draft_extend, draft_extend; proved: sound and tight.
+
+    Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests *
+    speculative_num_draft_tokens, attn_tp_size), cp_align) // speculative_num_draft_tokens if
+    require_mlp_sync else max_running_requests) if speculative_algorithm == eagle and not adaptive
+    else 0.
+
+    Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
+
+    Attained in draft_extend by requests = max_running_requests.
     """
 
     @classmethod
@@ -228,12 +370,7 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests
-                        * (
-                            max(present(config.speculative_adaptive_candidates))
-                            if config.adaptive
-                            else present(config.speculative_num_draft_tokens)
-                        ),
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
@@ -242,16 +379,20 @@ class EagerDraftCapacities:
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
-            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-            else align_up(
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
+            else (
                 align_up(
-                    config.max_running_requests * present(config.speculative_eagle_topk),
-                    config.attn_tp_size,
-                ),
-                config.cp_align,
+                    align_up(
+                        config.max_running_requests * present(config.speculative_eagle_topk),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                if config.require_mlp_sync
+                else config.max_running_requests * present(config.speculative_eagle_topk)
             )
-            if config.require_mlp_sync
-            else config.max_running_requests * present(config.speculative_eagle_topk),
+            if config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            else 0,
             (
                 align_up(
                     align_up(
@@ -268,28 +409,20 @@ class EagerDraftCapacities:
             else 0,
         )
         tokens = max(
-            (
+            config.max_running_requests * max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else (
                 align_up(
                     align_up(
-                        config.max_running_requests
-                        * (
-                            max(present(config.speculative_adaptive_candidates))
-                            if config.adaptive
-                            else present(config.speculative_num_draft_tokens)
-                        ),
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
                 if config.require_mlp_sync
-                else config.max_running_requests
-                * (
-                    max(present(config.speculative_adaptive_candidates))
-                    if config.adaptive
-                    else present(config.speculative_num_draft_tokens)
-                )
+                else config.max_running_requests * present(config.speculative_num_draft_tokens)
             )
-            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0,
             align_up(
                 align_up(
@@ -311,7 +444,26 @@ class EagerDraftCapacities:
             if not config.dllm and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else 0,
         )
+        extend_seq_lens_0 = (
+            config.max_running_requests
+            if config.adaptive
+            else (
+                align_up(
+                    align_up(
+                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                // present(config.speculative_num_draft_tokens)
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
+            else 0
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            extend_seq_lens_0=extend_seq_lens_0,
         )

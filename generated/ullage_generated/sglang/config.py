@@ -12,13 +12,13 @@ from typing import Final
 
 from ullage_runtime.arguments import Argument, configured
 from ullage_runtime.configuration import Defaults, Problems, present
-from ullage_runtime.integers import cdiv
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
 require_generated_code_version(3, __name__)
 
 
-# specs/sglang/engine.yaml:53
+# specs/sglang/engine.yaml:54
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:56
+# specs/sglang/engine.yaml:57
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:69
+# specs/sglang/engine.yaml:73
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -88,6 +88,8 @@ class Config:
     elastic_world_expanded: The elastic world has grown.
     mori_receive_bound: The receive-bound switch of mori.
     enable_pdmux: Prefill and decode share the device on two streams.
+    enable_two_batch_overlap: Two halves of a batch overlap computing and communicating.
+    hip: The platform is ROCm.
     speculative_algorithm: How draft tokens are proposed.
     speculative_adaptive: Vary the length of the chain of drafts while serving; None unless
         speculative.
@@ -104,124 +106,170 @@ class Config:
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
+    request_pool_size: Rows of the request table besides the padding row; more than run where
+        prompts are prebuilt; in requests; [1, 262144].
+    enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
+    capture_requests: Rows that decode graphs are asked for; the default is that of a large device
+        without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    is_encoder_decoder: The decoder attends to what an encoder has read.
+    max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
+        is_encoder_decoder.
+    mamba_extra_buffer: States of linear attention are tracked for prefix reuse.
+    mamba_cache_size: States that the linear-attention pool holds; [1, 1048576]; None unless
+        mamba_extra_buffer.
+    ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:20
+    # specs/sglang/engine.yaml:21
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:23
+    # specs/sglang/engine.yaml:24
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:23
+    # specs/sglang/engine.yaml:24
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:27
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:28
+    # specs/sglang/engine.yaml:29
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:31
+    # specs/sglang/engine.yaml:32
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:34
+    # specs/sglang/engine.yaml:35
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:36
+    # specs/sglang/engine.yaml:37
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:38
+    # specs/sglang/engine.yaml:39
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:40
+    # specs/sglang/engine.yaml:41
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:42
+    # specs/sglang/engine.yaml:43
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:45
+    # specs/sglang/engine.yaml:46
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:46
+    # specs/sglang/engine.yaml:47
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:47
+    # specs/sglang/engine.yaml:48
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:49
+    # specs/sglang/engine.yaml:50
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:52
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:53
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:54
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:57
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:60
+    # specs/sglang/engine.yaml:61
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:63
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:64
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:64
+    # specs/sglang/engine.yaml:65
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:66
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:67
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
     # specs/sglang/engine.yaml:69
+    enable_two_batch_overlap: bool
+    """Two halves of a batch overlap computing and communicating."""
+    # specs/sglang/engine.yaml:71
+    hip: bool
+    """The platform is ROCm."""
+    # specs/sglang/engine.yaml:73
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:76
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:79
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:82
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:82
+    # specs/sglang/engine.yaml:86
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:86
+    # specs/sglang/engine.yaml:90
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:89
+    # specs/sglang/engine.yaml:93
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:93
+    # specs/sglang/engine.yaml:97
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:99
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
+    # specs/sglang/engine.yaml:103
+    request_pool_size: int
+    """Rows of the request table besides the padding row; more than run where prompts are
+    prebuilt; in requests; [1, 262144].
+    """
+    # specs/sglang/engine.yaml:106
+    enable_decode_graph: bool
+    """Replay captured graphs where each request has a fixed number of tokens."""
+    # specs/sglang/engine.yaml:108
+    capture_requests: tuple[int, ...] | None = None
+    """Rows that decode graphs are asked for; the default is that of a large device without
+    speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    """
+    # specs/sglang/engine.yaml:114
+    is_encoder_decoder: bool
+    """The decoder attends to what an encoder has read."""
+    # specs/sglang/engine.yaml:116
+    max_source_positions: int | None = None
+    """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
+    # specs/sglang/engine.yaml:119
+    mamba_extra_buffer: bool
+    """States of linear attention are tracked for prefix reuse."""
+    # specs/sglang/engine.yaml:121
+    mamba_cache_size: int | None = None
+    """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
+    # specs/sglang/engine.yaml:124
+    ngram_embedding: bool
+    """Embeddings of several tokens at once, looked up in a table."""
 
     @classmethod
     def of(
@@ -252,6 +300,8 @@ class Config:
         elastic_world_expanded: bool = False,
         mori_receive_bound: bool = False,
         enable_pdmux: bool = False,
+        enable_two_batch_overlap: bool = False,
+        hip: bool = False,
         speculative_algorithm: SpeculativeAlgorithm = SpeculativeAlgorithm.NONE,
         speculative_adaptive: bool | None = None,
         speculative_adaptive_candidates: tuple[int, ...] | None = None,
@@ -261,22 +311,30 @@ class Config:
         speculative_num_draft_tokens: int | None = None,
         enable_multi_layer_eagle: bool | None = None,
         dllm_block_size: int = 0,
+        request_pool_size: int | None = None,
+        enable_decode_graph: bool = False,
+        capture_requests: tuple[int, ...] | None = None,
+        is_encoder_decoder: bool = False,
+        max_source_positions: int | None = None,
+        mamba_extra_buffer: bool = False,
+        mamba_cache_size: int | None = None,
+        ngram_embedding: bool = False,
     ) -> Config:
         """A legal configuration, with the engine's defaults for what is not given.
 
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:76
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:79
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -289,20 +347,20 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:82
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:86
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:90
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:89
+        # specs/sglang/engine.yaml:93
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -310,21 +368,66 @@ class Config:
                 "speculative_num_draft_tokens",
                 lambda: (
                     max(present(speculative_adaptive_candidates))
-                    if (
-                        present(speculative_adaptive)
-                        if speculative_algorithm != SpeculativeAlgorithm.NONE
-                        else False
-                    )
+                    if present(speculative_adaptive)
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:89",
+                "specs/sglang/engine.yaml:93",
             )
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:97
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
+        # specs/sglang/engine.yaml:103
+        if request_pool_size is None:
+            request_pool_size = max(max_running_requests, 1)
+        # specs/sglang/engine.yaml:108
+        if capture_requests is None and enable_decode_graph:
+            capture_requests = (
+                1,
+                2,
+                4,
+                8,
+                12,
+                16,
+                24,
+                32,
+                40,
+                48,
+                56,
+                64,
+                72,
+                80,
+                88,
+                96,
+                104,
+                112,
+                120,
+                128,
+                136,
+                144,
+                152,
+                160,
+                168,
+                176,
+                184,
+                192,
+                200,
+                208,
+                216,
+                224,
+                232,
+                240,
+                248,
+                256,
+            )
+        # specs/sglang/engine.yaml:116
+        if max_source_positions is None and is_encoder_decoder:
+            max_source_positions = 1500
+        # specs/sglang/engine.yaml:121
+        if mamba_cache_size is None and mamba_extra_buffer:
+            mamba_cache_size = 512
         config = cls(
             max_running_requests=max_running_requests,
             max_total_tokens_target=max_total_tokens_target,
@@ -351,6 +454,8 @@ class Config:
             elastic_world_expanded=elastic_world_expanded,
             mori_receive_bound=mori_receive_bound,
             enable_pdmux=enable_pdmux,
+            enable_two_batch_overlap=enable_two_batch_overlap,
+            hip=hip,
             speculative_algorithm=speculative_algorithm,
             speculative_adaptive=speculative_adaptive,
             speculative_adaptive_candidates=speculative_adaptive_candidates,
@@ -360,6 +465,14 @@ class Config:
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
+            request_pool_size=request_pool_size,
+            enable_decode_graph=enable_decode_graph,
+            capture_requests=capture_requests,
+            is_encoder_decoder=is_encoder_decoder,
+            max_source_positions=max_source_positions,
+            mamba_extra_buffer=mamba_extra_buffer,
+            mamba_cache_size=mamba_cache_size,
+            ngram_embedding=ngram_embedding,
         )
         defaults.check(config.validate)
         return config
@@ -382,20 +495,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:20",
+            "specs/sglang/engine.yaml:21",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:23",
+            "specs/sglang/engine.yaml:24",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:69",
+            "specs/sglang/engine.yaml:73",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -404,47 +517,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:23",
+                    "specs/sglang/engine.yaml:24",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:23",
+                    "specs/sglang/engine.yaml:24",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:26"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:27"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:28",
+            "specs/sglang/engine.yaml:29",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:31"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:32"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:34"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:35"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:36"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:37"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:38")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:40")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:42")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:45")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:46")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:47")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:49")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:51")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:39")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:41")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:43")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:46")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:47")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:48")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:50")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:52")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:52"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:53"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:53"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:54"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -460,33 +573,37 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:56",
+            "specs/sglang/engine.yaml:57",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:60"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:61"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:62")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:63")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:63"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:64"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:64"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:65"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:65"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:66")
+        problems.boolean(
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:66"
+        )
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:67")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:69"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:71")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
-                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:72"
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:76"
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:72",
+                    "specs/sglang/engine.yaml:76",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -495,14 +612,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:79",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:75",
+                    "specs/sglang/engine.yaml:79",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -511,14 +628,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:82",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:82",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -527,14 +644,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:82",
+                    "specs/sglang/engine.yaml:86",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:82",
+                    "specs/sglang/engine.yaml:86",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -543,14 +660,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:90",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:90",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -559,32 +676,93 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:89",
+                    "specs/sglang/engine.yaml:93",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:89",
+                    "specs/sglang/engine.yaml:93",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:93",
+                    "specs/sglang/engine.yaml:97",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:93",
+                    "specs/sglang/engine.yaml:97",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:95"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:99"
         )
+        problems.integer(
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:103"
+        )
+        problems.boolean(
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:106"
+        )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.integers(
+                    "capture_requests",
+                    self.capture_requests,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:108",
+                )
+            else:
+                problems.unset(
+                    "capture_requests",
+                    self.capture_requests,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:108",
+                )
+        problems.boolean(
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:114"
+        )
+        if problems.passed("is_encoder_decoder"):
+            if self.is_encoder_decoder:
+                problems.integer(
+                    "max_source_positions",
+                    self.max_source_positions,
+                    0,
+                    1048576,
+                    "specs/sglang/engine.yaml:116",
+                )
+            else:
+                problems.unset(
+                    "max_source_positions",
+                    self.max_source_positions,
+                    "is_encoder_decoder",
+                    "specs/sglang/engine.yaml:116",
+                )
+        problems.boolean(
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:119"
+        )
+        if problems.passed("mamba_extra_buffer"):
+            if self.mamba_extra_buffer:
+                problems.integer(
+                    "mamba_cache_size",
+                    self.mamba_cache_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:121",
+                )
+            else:
+                problems.unset(
+                    "mamba_cache_size",
+                    self.mamba_cache_size,
+                    "mamba_extra_buffer",
+                    "specs/sglang/engine.yaml:121",
+                )
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:124")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -596,7 +774,58 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:78",
+                "specs/sglang/engine.yaml:82",
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured != (),
+                    "captured has an element",
+                    "it is [min(rows, graph_rows) for rows in capture_requests if min(rows, "
+                    "graph_rows) * graph_width % graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:200",
+                )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
@@ -608,7 +837,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:100",
+                "specs/sglang/engine.yaml:128",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -619,7 +848,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:102",
+                "specs/sglang/engine.yaml:130",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -630,7 +859,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:104",
+                "specs/sglang/engine.yaml:132",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -653,7 +882,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:107",
+                "specs/sglang/engine.yaml:135",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -674,7 +903,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:110",
+                "specs/sglang/engine.yaml:138",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -698,7 +927,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:113",
+                "specs/sglang/engine.yaml:141",
             )
         if problems.passed(
             "tp_size",
@@ -735,7 +964,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:116",
+                "specs/sglang/engine.yaml:144",
             )
         if problems.passed(
             "tp_size",
@@ -767,7 +996,18 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:119",
+                "specs/sglang/engine.yaml:147",
+            )
+        if problems.passed("max_running_requests", "request_pool_size"):
+            problems.constraint(
+                self.max_running_requests <= self.request_pool_size,
+                "max_running_requests <= request_pool_size",
+                "each running request has a row of the request table",
+                {
+                    "max_running_requests": self.max_running_requests,
+                    "request_pool_size": self.request_pool_size,
+                },
+                "specs/sglang/engine.yaml:149",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -778,7 +1018,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:121",
+                "specs/sglang/engine.yaml:151",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -786,7 +1026,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:123",
+                "specs/sglang/engine.yaml:153",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -797,7 +1037,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:125",
+                "specs/sglang/engine.yaml:155",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -810,59 +1050,47 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:127",
+                "specs/sglang/engine.yaml:157",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:131
+    # specs/sglang/engine.yaml:161
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:132
+    # specs/sglang/engine.yaml:162
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:133
+    # specs/sglang/engine.yaml:163
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:134
+    # specs/sglang/engine.yaml:164
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:135
+    # specs/sglang/engine.yaml:165
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:136
-    @cached_property
-    def draft_tokens(self) -> int | None:
-        """Tokens that the verify of this round checks for each request; None unless speculative."""
-        if not self.speculative:
-            return None
-        return (
-            present(self.adaptive_draft_tokens)
-            if self.adaptive
-            else present(self.speculative_num_draft_tokens)
-        )
-
-    # specs/sglang/engine.yaml:140
+    # specs/sglang/engine.yaml:166
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:141
+    # specs/sglang/engine.yaml:167
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -871,19 +1099,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:168
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:143
+    # specs/sglang/engine.yaml:169
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:144
+    # specs/sglang/engine.yaml:170
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -893,13 +1121,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:147
+    # specs/sglang/engine.yaml:173
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:174
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -917,7 +1145,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:153
+    # specs/sglang/engine.yaml:179
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -929,7 +1157,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:153
+    # specs/sglang/engine.yaml:179
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -943,7 +1171,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:156
+    # specs/sglang/engine.yaml:182
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -955,7 +1183,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:160
+    # specs/sglang/engine.yaml:186
+    @cached_property
+    def round_width(self) -> int:
+        """The same in this round, of which there is a graph for each width."""
+        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
+
+    # specs/sglang/engine.yaml:210
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -981,7 +1215,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:167
+    # specs/sglang/engine.yaml:217
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -993,13 +1227,71 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:171
+    # specs/sglang/engine.yaml:221
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:172
+    # specs/sglang/engine.yaml:189
+    @cached_property
+    def graph_base(self) -> int:
+        """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
+        else 1)`.
+        """
+        return (2 if self.enable_two_batch_overlap else 1) * (
+            self.attn_tp_size if self.require_gathered_buffer else 1
+        )
+
+    # specs/sglang/engine.yaml:191
+    @cached_property
+    def graph_multiple(self) -> int:
+        """What the tokens of a graph are a multiple of."""
+        return (
+            self.graph_base
+            if self.hip or self.graph_base % self.attn_cp_size == 0
+            else self.graph_base * self.attn_cp_size
+        )
+
+    # specs/sglang/engine.yaml:194
+    @cached_property
+    def graph_rows(self) -> int:
+        """Most rows of a graph."""
+        return align_up(self.request_pool_size, self.graph_multiple)
+
+    # specs/sglang/engine.yaml:197
+    @cached_property
+    def graph_width(self) -> int:
+        """Tokens of a request as the alignment of graphs counts them."""
+        return 1 if self.enable_two_batch_overlap else self.target_width
+
+    # specs/sglang/engine.yaml:200
+    @cached_property
+    def captured(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
+        of its size; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:206
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/engine.yaml:209
+    @cached_property
+    def tracks_mamba(self) -> bool:
+        """`mamba_extra_buffer and not speculative`."""
+        return self.mamba_extra_buffer and not self.speculative
+
+    # specs/sglang/engine.yaml:222
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1007,50 +1299,60 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:20"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:21"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:23",
+        "specs/sglang/engine.yaml:24",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:23",
+        "specs/sglang/engine.yaml:24",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:26"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:28"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:31"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:34"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:36"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:38"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:40"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:42"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:45"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:46"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:47"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:49"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:52"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:53"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:56"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:60"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:62"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:63"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:64"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:65"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:66"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:69"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:72"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:75"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:78"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:82"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:86"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:89"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:93"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:95"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:27"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:29"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:32"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:35"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:37"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:39"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:41"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:43"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:46"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:47"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:50"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:53"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:54"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:57"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:61"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:63"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:64"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:65"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:66"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:67"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:69"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:71"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:73"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:76"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:79"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:82"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:86"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:90"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:93"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:97"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:99"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:103"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:106"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:108"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:114"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:116"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:119"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:121"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:124"),
 )

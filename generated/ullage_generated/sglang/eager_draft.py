@@ -51,18 +51,22 @@ HiddenT = TypeVar("HiddenT")
 OutputT = TypeVar("OutputT")
 
 
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def live_adaptive_draft_extend(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows that the tensors bring in mode adaptive_draft_extend."""
+    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+
+
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def pad_adaptive_draft_extend(rows: Rows) -> Rows:
+    """Rows in mode adaptive_draft_extend, which nothing pads."""
+    return rows
+
+
 # specs/sglang/modes/draft_extend.yaml:1
-def live_draft_extend(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(
-        requests=requests,
-        tokens=requests
-        * (
-            present(adaptive_draft_tokens)
-            if config.adaptive
-            else present(config.speculative_num_draft_tokens)
-        ),
-    )
+    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -109,7 +113,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -178,7 +182,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -190,9 +194,12 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
+        (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
         (
             Mode.DRAFT_EXTEND,
-            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and config.has_draft_worker,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.has_draft_worker,
         ),
         (
             Mode.EAGLE_DRAFT,
@@ -223,7 +230,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 
 # specs/sglang/runners/eager.yaml:1
 class EagerDraftRunner:
-    """Launches the model without a graph, for every mode.
+    """Launches the model without a graph, for every mode that is served.
 
     The runner eager of worker draft.
     """
@@ -289,6 +296,8 @@ class EagerDraftRunner:
     def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         self._require_served(live.mode)
         match live.mode:
+            case Mode.ADAPTIVE_DRAFT_EXTEND:
+                return self._extents_adaptive_draft_extend(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
             case Mode.EAGLE_DRAFT:
@@ -325,7 +334,12 @@ class EagerDraftRunner:
         pad: bool,
     ) -> OutputT:
         match live.mode:
-            case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 return self._execute_decoding(live, engine, pad)
@@ -348,7 +362,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -408,15 +422,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/frozen_kv_draft.yaml:1
@@ -462,15 +516,55 @@ class EagerDraftRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         return None
@@ -484,7 +578,12 @@ class EagerDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
         match live.mode:
-            case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
                 return self._load_extending(live, extents, copy)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT | Mode.IDLE:
                 return self._load_eagle_draft(live, extents, copy)
@@ -497,30 +596,83 @@ class EagerDraftRunner:
             views = self._views.put(rows, EagerDraftViews.of(self.registry, rows))
         return views
 
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    def _extents_adaptive_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+        config = self.config
+        # specs/sglang/engine.yaml:82
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:82",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:82",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_draft_extend.yaml:7
+        requests = whole_number(
+            "adaptive_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_draft_extend",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        if sources:
+            self._check_sources_extending(live, rows)
+        padded_rows = pad_adaptive_draft_extend(rows) if pad else rows
+        check_extent(
+            "adaptive_draft_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_draft_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_draft_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/draft_extend.yaml:1
     def _extents_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:78
-            adaptive_draft_tokens = (
-                config.adaptive_draft_tokens
-                if live.adaptive_draft_tokens is None
-                else whole_number(
-                    "draft_extend",
-                    "adaptive_draft_tokens",
-                    live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:78",
-                )
-            )
-            if config.adaptive:
-                check_member(
-                    "draft_extend",
-                    "adaptive_draft_tokens",
-                    present(adaptive_draft_tokens),
-                    present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:78",
-                    listed="speculative_adaptive_candidates",
-                )
             # specs/sglang/modes/draft_extend.yaml:7
             requests = whole_number(
                 "draft_extend",
@@ -538,7 +690,7 @@ class EagerDraftRunner:
                     place="specs/sglang/modes/draft_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_draft_extend(config, requests, adaptive_draft_tokens)
+            rows = live_draft_extend(config, requests)
             if sources:
                 self._check_sources_extending(live, rows)
         except UllageRuntimeError as refusal:
@@ -554,8 +706,19 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
+        )
+        check_extent(
+            "draft_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
             "max_running_requests",
         )
@@ -567,11 +730,9 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align), 0) if "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
             "require_mlp_sync else max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens)",
+            "speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
 
@@ -698,6 +859,15 @@ class EagerDraftRunner:
         )
         check_extent(
             "extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "extend",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -781,16 +951,15 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) // "
-            "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -800,11 +969,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0, align_up(align_up(max_running_requests * speculative_eagle_topk,"
+            " attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
             "speculative_eagle_topk, attn_tp_size), cp_align) if "
             "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
@@ -831,6 +999,15 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="1",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="1",
         )
         check_extent(
@@ -968,11 +1145,75 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:31",
                 accepts=(torch.int64,),
             )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of draft_extend, extend, idle_beside_extend."""
+        """The slots of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -987,6 +1228,15 @@ class EagerDraftRunner:
         extend_seq_lens = live.extend_seq_lens
         extend_prefix_lens = live.extend_prefix_lens
         extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1009,6 +1259,11 @@ class EagerDraftRunner:
                 extend_seq_lens=extend_seq_lens,
                 extend_prefix_lens=extend_prefix_lens,
                 extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
@@ -1030,17 +1285,10 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:16
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:22
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:25
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
         # specs/sglang/slots.yaml:28
@@ -1049,6 +1297,26 @@ class EagerDraftRunner:
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
         # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1066,6 +1334,13 @@ class EagerDraftRunner:
             extend_seq_lens=views.extend_seq_lens,
             extend_prefix_lens=views.extend_prefix_lens,
             extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             input_embeds=live.input_embeds,
         )
@@ -1078,6 +1353,7 @@ class EagerDraftRunner:
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1120,7 +1396,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:16",
             )
         if live.seq_lens is not None:
@@ -1168,6 +1444,42 @@ class EagerDraftRunner:
                 2147483647,
                 place="specs/sglang/slots.yaml:31",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1181,6 +1493,11 @@ class EagerDraftRunner:
         poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
         poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
 
     def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
@@ -1225,6 +1542,21 @@ class EagerDraftRunner:
         if batch.extend_start_loc is not None:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
@@ -1313,6 +1645,70 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
             )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
@@ -1329,6 +1725,15 @@ class EagerDraftRunner:
         req_pool_indices = live.req_pool_indices
         seq_lens = live.seq_lens
         seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1348,6 +1753,11 @@ class EagerDraftRunner:
                 req_pool_indices=req_pool_indices,
                 seq_lens=seq_lens,
                 seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
@@ -1372,18 +1782,31 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:16
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:22
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1398,6 +1821,13 @@ class EagerDraftRunner:
             req_pool_indices=views.req_pool_indices,
             seq_lens=views.seq_lens,
             seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             extend_seq_lens=None,
             extend_prefix_lens=None,
@@ -1413,6 +1843,7 @@ class EagerDraftRunner:
     def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1455,7 +1886,7 @@ class EagerDraftRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:16",
             )
         if live.seq_lens is not None:
@@ -1476,6 +1907,42 @@ class EagerDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:22",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1486,6 +1953,11 @@ class EagerDraftRunner:
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.seq_lens, live.seq_lens)
         poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
@@ -1519,6 +1991,21 @@ class EagerDraftRunner:
             require_unpoisoned(
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+            )
 
     def _execute_extending(
         self,
@@ -1526,51 +2013,51 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool,
     ) -> OutputT:
-        """The steps of draft_extend, extend, idle_beside_extend."""
+        """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:29
+                # specs/sglang/runners/eager.yaml:45
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:37
+            # specs/sglang/runners/eager.yaml:53
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:38
+            # specs/sglang/runners/eager.yaml:54
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:65
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:72
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:61
+                    # specs/sglang/runners/eager.yaml:77
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:65
+                    # specs/sglang/runners/eager.yaml:81
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:69
+                    # specs/sglang/runners/eager.yaml:85
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:50
+                # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1583,31 +2070,31 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:26
+            # specs/sglang/runners/eager.yaml:42
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -1619,29 +2106,29 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:35
+            # specs/sglang/runners/eager.yaml:51
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:36
+            # specs/sglang/runners/eager.yaml:52
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output

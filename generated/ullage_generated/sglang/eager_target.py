@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 
 from ullage_runtime.checks import (
+    another_offer,
     broken_relation,
     check_extent,
     check_member,
@@ -37,7 +38,7 @@ from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import ViewCache
 
 from .arenas import Arenas
-from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Rows
+from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerTargetCapacities
 from .config import Config
 from .engine import EagerTargetEngine
@@ -49,6 +50,18 @@ InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
 HiddenT = TypeVar("HiddenT")
 OutputT = TypeVar("OutputT")
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows that the tensors bring in mode adaptive_verify."""
+    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def pad_adaptive_verify(rows: Rows) -> Rows:
+    """Rows in mode adaptive_verify, which nothing pads."""
+    return rows
 
 
 # specs/sglang/modes/decode.yaml:1
@@ -82,7 +95,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -121,7 +134,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -164,7 +177,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
+    # specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -183,7 +196,7 @@ def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -202,7 +215,7 @@ def live_split_prefill(requests: int, tokens: int) -> Rows:
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -212,17 +225,9 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/target_verify.yaml:1
-def live_target_verify(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_target_verify(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode target_verify."""
-    return Rows(
-        requests=requests,
-        tokens=requests
-        * (
-            present(adaptive_draft_tokens)
-            if config.adaptive
-            else present(config.speculative_num_draft_tokens)
-        ),
-    )
+    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
 
 
 # specs/sglang/modes/target_verify.yaml:1
@@ -242,6 +247,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
+        (Mode.ADAPTIVE_VERIFY, config.adaptive),
         (Mode.DECODE, not config.speculative and not config.dllm),
         (
             Mode.DECODE_BESIDE_EXTEND,
@@ -259,14 +265,14 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.prefill_limit_target >= 2,
         ),
         (Mode.SPLIT_PREFILL, config.enable_pdmux and not config.dllm),
-        (Mode.TARGET_VERIFY, config.speculative),
+        (Mode.TARGET_VERIFY, config.speculative and not config.adaptive),
     )
     return tuple(mode for mode, is_served in modes if is_served)
 
 
 # specs/sglang/runners/eager.yaml:1
 class EagerTargetRunner:
-    """Launches the model without a graph, for every mode.
+    """Launches the model without a graph, for every mode that is served.
 
     The runner eager of worker target.
     """
@@ -308,7 +314,9 @@ class EagerTargetRunner:
         self._views: ViewCache[EagerTargetViews] = ViewCache()
         self._is_warm = False
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerTargetBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerTargetBatch:
         """The batch in the static buffers, padded.
 
         All that the host knows is checked before the first write: numbers, and types, shapes and
@@ -316,12 +324,13 @@ class EagerTargetRunner:
 
         `copy`: False hands out the live tensors themselves, which works without padding only.
         `pad`: False leaves out padding and its collectives, for comparisons.
+        What `select` offers with the runner are the rows that ranks have agreed on.
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
         return self._load(live, self._extents(live, pad, sources=True), copy)
 
-    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+    def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
 
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
@@ -329,9 +338,13 @@ class EagerTargetRunner:
         """
         return self._extents(live, pad, sources=False)
 
-    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         self._require_served(live.mode)
+        if isinstance(pad, Offer) and pad.live is not live:
+            raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                return self._extents_adaptive_verify(live, pad, sources)
             case Mode.DECODE:
                 return self._extents_decode(live, pad, sources)
             case Mode.DECODE_BESIDE_EXTEND:
@@ -353,12 +366,19 @@ class EagerTargetRunner:
             case _:
                 raise self._unknown(live.mode)
 
+    def can_run(self, live: LiveBatch, extents: Extents) -> bool:
+        """Whether this runner takes a legal batch.
+
+        `extents`: before and after the pipeline of its mode, without the runner's own.
+        """
+        return live.mode in self.modes
+
     def execute(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
         *,
-        pad: bool = True,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """Run the steps of the batch's mode; loads where the spec says so, see `load`."""
         self._require_served(live.mode)
@@ -371,13 +391,12 @@ class EagerTargetRunner:
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
-            case Mode.DECODE:
-                return self._execute_decoding(live, engine, pad)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -386,26 +405,32 @@ class EagerTargetRunner:
                 | Mode.TARGET_VERIFY
             ):
                 return self._execute_extending(live, engine, pad)
+            case Mode.DECODE:
+                return self._execute_decoding(live, engine, pad)
             case Mode.IDLE:
                 return self._execute_idle(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
     def execute_compared(
-        self, live: LiveBatch, engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT]
+        self,
+        live: LiveBatch,
+        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
+        *,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """`execute`, compared with the same step without padding. DebugError where they differ.
 
-        The engine runs the step twice, so it must come out the same both times; collectives of
-        the model itself do not line up with other ranks.
+        `pad`: as of `load`. The engine runs the step twice, so it must come out the same both
+        times; collectives of the model itself do not line up with other ranks.
         """
-        padded = map_tensors(self.execute(live, engine), torch.clone)
+        padded = map_tensors(self.execute(live, engine, pad=pad), torch.clone)
         unpadded = self.execute(live, engine, pad=False)
         place = "specs/sglang/runners/eager.yaml:1"
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -465,26 +490,62 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
+                ),
             )
         # specs/sglang/modes/target_verify.yaml:1
-        if config.speculative:
+        if config.speculative and not config.adaptive:
             requests = config.max_running_requests
             rows_requests = config.max_running_requests
-            rows_tokens = config.max_running_requests * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else present(config.speculative_num_draft_tokens)
-            )
+            rows_tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
             return LiveBatch(
                 mode=Mode.TARGET_VERIFY,
                 batch_size=requests,
@@ -520,13 +581,13 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
@@ -547,6 +608,157 @@ class EagerTargetRunner:
                     0,
                     dtype=self.registry.extend_start_loc.dtype,
                     device=self.registry.extend_start_loc.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
+                ),
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:1
+        if config.adaptive:
+            requests = config.max_running_requests
+            rows_requests = config.max_running_requests
+            rows_tokens = config.max_running_requests * max(
+                present(config.speculative_adaptive_candidates)
+            )
+            return LiveBatch(
+                mode=Mode.ADAPTIVE_VERIFY,
+                batch_size=requests,
+                input_ids=torch.full(
+                    (rows_tokens,),
+                    0,
+                    dtype=self.registry.input_ids.dtype,
+                    device=self.registry.input_ids.device,
+                ),
+                positions=torch.full(
+                    (rows_tokens,),
+                    0,
+                    dtype=self.registry.positions.dtype,
+                    device=self.registry.positions.device,
+                ),
+                out_cache_loc=torch.full(
+                    (rows_tokens,),
+                    0,
+                    dtype=self.registry.out_cache_loc.dtype,
+                    device=self.registry.out_cache_loc.device,
+                ),
+                mrope_positions=torch.full(
+                    (3, rows_tokens),
+                    0,
+                    dtype=self.registry.mrope_positions.dtype,
+                    device=self.registry.mrope_positions.device,
+                ),
+                req_pool_indices=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.req_pool_indices.dtype,
+                    device=self.registry.req_pool_indices.device,
+                ),
+                seq_lens=torch.full(
+                    (rows_requests,),
+                    config.sequence_fill,
+                    dtype=self.registry.seq_lens.dtype,
+                    device=self.registry.seq_lens.device,
+                ),
+                seq_lens_cpu=torch.full(
+                    (rows_requests,),
+                    config.sequence_fill,
+                    dtype=self.registry.seq_lens_cpu.dtype,
+                    device=self.registry.seq_lens_cpu.device,
+                ),
+                extend_seq_lens=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_seq_lens.dtype,
+                    device=self.registry.extend_seq_lens.device,
+                ),
+                extend_prefix_lens=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_prefix_lens.dtype,
+                    device=self.registry.extend_prefix_lens.device,
+                ),
+                extend_start_loc=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_start_loc.dtype,
+                    device=self.registry.extend_start_loc.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
                 ),
             )
         # specs/sglang/modes/dllm_extend.yaml:1
@@ -589,13 +801,13 @@ class EagerTargetRunner:
                 ),
                 seq_lens=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens.dtype,
                     device=self.registry.seq_lens.device,
                 ),
                 seq_lens_cpu=torch.full(
                     (rows_requests,),
-                    config.dllm_block_size if config.dllm else 1,
+                    config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
@@ -617,6 +829,46 @@ class EagerTargetRunner:
                     dtype=self.registry.extend_start_loc.dtype,
                     device=self.registry.extend_start_loc.device,
                 ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
+                ),
             )
         return None
 
@@ -629,10 +881,9 @@ class EagerTargetRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         match live.mode:
-            case Mode.DECODE | Mode.IDLE:
-                return self._load_decode(live, extents, copy)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -641,6 +892,8 @@ class EagerTargetRunner:
                 | Mode.TARGET_VERIFY
             ):
                 return self._load_extending(live, extents, copy)
+            case Mode.DECODE | Mode.IDLE:
+                return self._load_decode(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
 
@@ -650,8 +903,85 @@ class EagerTargetRunner:
             views = self._views.put(rows, EagerTargetViews.of(self.registry, rows))
         return views
 
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    def _extents_adaptive_verify(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        # specs/sglang/engine.yaml:82
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:82",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:82",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:7
+        requests = whole_number(
+            "adaptive_verify",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_verify.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_verify",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_verify.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        if sources:
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
+        )
+        check_extent(
+            "adaptive_verify",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_verify",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_verify",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/decode.yaml:1
-    def _extents_decode(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode.yaml:7
@@ -670,12 +1000,18 @@ class EagerTargetRunner:
                 )
             rows = live_decode(requests)
             if sources:
-                self._check_sources_decode(live, rows)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_decode(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "decode",
             "requests",
@@ -699,7 +1035,9 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode_beside_extend.yaml:1
-    def _extents_decode_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_decode_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/decode_beside_extend.yaml:7
@@ -721,12 +1059,18 @@ class EagerTargetRunner:
                 )
             rows = live_decode_beside_extend(requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_decode_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "decode_beside_extend",
             "requests",
@@ -734,6 +1078,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="max_running_requests",
         )
         check_extent(
@@ -751,7 +1104,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/dllm_extend.yaml:1
-    def _extents_dllm_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -773,12 +1126,18 @@ class EagerTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_dllm_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_dllm_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "dllm_extend",
             "requests",
@@ -786,6 +1145,17 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
+            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
+            " max_running_requests",
+        )
+        check_extent(
+            "dllm_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
             "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
             " max_running_requests",
@@ -804,7 +1174,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -856,12 +1226,18 @@ class EagerTargetRunner:
                 )
             rows = live_extend(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "extend",
             "requests",
@@ -869,6 +1245,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -886,17 +1271,23 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_decode(live, rows)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle",
             "requests",
@@ -908,11 +1299,9 @@ class EagerTargetRunner:
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative and 1 < num_dp_ranks else 0)"
-            " if require_mlp_sync else 0",
+            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) // speculative_num_draft_tokens if speculative "
+            "and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -925,25 +1314,32 @@ class EagerTargetRunner:
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) if dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) if speculative "
-            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) if speculative and not adaptive and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -951,6 +1347,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="1",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="1",
         )
         check_extent(
@@ -972,7 +1377,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/mixed.yaml:1
-    def _extents_mixed(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_mixed(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/mixed.yaml:9
@@ -1049,12 +1454,18 @@ class EagerTargetRunner:
                 )
             rows = live_mixed(running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_mixed(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_mixed(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "mixed",
             "requests",
@@ -1062,6 +1473,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "mixed",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1077,7 +1497,7 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/split_prefill.yaml:1
-    def _extents_split_prefill(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_split_prefill(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/split_prefill.yaml:7
@@ -1132,12 +1552,18 @@ class EagerTargetRunner:
                 )
             rows = live_split_prefill(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_split_prefill(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_split_prefill(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "split_prefill",
             "requests",
@@ -1145,6 +1571,15 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "split_prefill",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1160,29 +1595,9 @@ class EagerTargetRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/target_verify.yaml:1
-    def _extents_target_verify(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:78
-            adaptive_draft_tokens = (
-                config.adaptive_draft_tokens
-                if live.adaptive_draft_tokens is None
-                else whole_number(
-                    "target_verify",
-                    "adaptive_draft_tokens",
-                    live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:78",
-                )
-            )
-            if config.adaptive:
-                check_member(
-                    "target_verify",
-                    "adaptive_draft_tokens",
-                    present(adaptive_draft_tokens),
-                    present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:78",
-                    listed="speculative_adaptive_candidates",
-                )
             # specs/sglang/modes/target_verify.yaml:7
             requests = whole_number(
                 "target_verify",
@@ -1200,14 +1615,20 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/target_verify.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_target_verify(config, requests, adaptive_draft_tokens)
+            rows = live_target_verify(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_target_verify(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_target_verify(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "target_verify",
             "requests",
@@ -1216,8 +1637,19 @@ class EagerTargetRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
+            "max_running_requests",
+        )
+        check_extent(
+            "target_verify",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:25",
+            binding="max(align_up(align_up(max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
             "speculative_num_draft_tokens, 0) if require_mlp_sync else "
             "max_running_requests",
         )
@@ -1229,15 +1661,13 @@ class EagerTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens), attn_tp_size), cp_align), 0) if "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
             "require_mlp_sync else max_running_requests * "
-            "(max(speculative_adaptive_candidates) if adaptive else "
-            "speculative_num_draft_tokens)",
+            "speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_decode(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1252,6 +1682,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1264,6 +1695,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1276,6 +1708,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:13
         if live.mrope_positions is not None:
@@ -1287,6 +1720,7 @@ class EagerTargetRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:13",
+                known=known,
             )
         # specs/sglang/slots.yaml:16
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1299,6 +1733,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:16",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:19
         if live.seq_lens is not None or rows.requests > 0:
@@ -1311,6 +1746,7 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:19",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:22
         if live.seq_lens_cpu is not None:
@@ -1322,299 +1758,7 @@ class EagerTargetRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
-            )
-        if self.debug.values:
-            self._check_values_decode(live, mode)
-
-    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
-        """The slots of decode, idle."""
-        config = self.config
-        mode = live.mode.value
-        rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        if not copy:
-            if rows != padded:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
-                extend_seq_lens=None,
-                extend_prefix_lens=None,
-                extend_start_loc=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_decode(live)
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:13
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:16
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
-        # specs/sglang/slots.yaml:22
-        if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
-        # specs/sglang/slots.yaml:34
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            extend_seq_lens=None,
-            extend_prefix_lens=None,
-            extend_start_loc=None,
-            input_embeds=live.input_embeds,
-        )
-        if self.debug.poison:
-            self._require_unpoisoned_decode(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
-
-    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
-        """Debug mode: every element of every source is in its range."""
-        config = self.config
-        if live.input_ids is not None:
-            check_values(
-                mode,
-                "input_ids",
-                live.input_ids,
-                0,
-                config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:3",
-            )
-        if live.positions is not None:
-            check_values(
-                mode,
-                "positions",
-                live.positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:6",
-            )
-        if live.out_cache_loc is not None:
-            check_values(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                0,
-                config.max_total_tokens_target + config.page_size - 1,
-                place="specs/sglang/slots.yaml:9",
-            )
-        if live.mrope_positions is not None:
-            check_values(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:13",
-            )
-        if live.req_pool_indices is not None:
-            check_values(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                0,
-                config.max_running_requests,
-                place="specs/sglang/slots.yaml:16",
-            )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:19",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:22",
-            )
-
-    def _poison_decode(self, live: LiveBatch) -> None:
-        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.input_ids, live.input_ids)
-        poison_around(self.registry.positions, live.positions)
-        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
-        poison_around(self.registry.mrope_positions, live.mrope_positions)
-        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.num_token_non_padded, None)
-        poison_around(self.registry.extend_seq_lens, None)
-        poison_around(self.registry.extend_prefix_lens, None)
-        poison_around(self.registry.extend_start_loc, None)
-
-    def _require_unpoisoned_decode(self, batch: EagerTargetBatch, mode: str) -> None:
-        """Debug mode: readers of padded rows find none that nobody wrote."""
-        if batch.input_ids is not None:
-            require_unpoisoned(
-                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
-            )
-        if batch.positions is not None:
-            require_unpoisoned(
-                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
-            )
-        if batch.out_cache_loc is not None:
-            require_unpoisoned(
-                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
-            )
-        if batch.mrope_positions is not None:
-            require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
-            )
-        if batch.req_pool_indices is not None:
-            require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
-            )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
-            )
-
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
-        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
-        mode = live.mode.value
-        registry = self.registry
-        # specs/sglang/slots.yaml:3
-        if live.input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                live.input_ids,
-                shape=(rows.tokens,),
-                into=registry.input_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:6
-        if live.positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                live.positions,
-                shape=(rows.tokens,),
-                into=registry.positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:9
-        if live.out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                shape=(rows.tokens,),
-                into=registry.out_cache_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:13
-        if live.mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                shape=(3, rows.tokens),
-                into=registry.mrope_positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:13",
-            )
-        # specs/sglang/slots.yaml:16
-        if live.req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                shape=(rows.requests,),
-                into=registry.req_pool_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:16",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:19
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:19",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:22
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:22",
+                known=known,
             )
         # specs/sglang/slots.yaml:25
         if live.extend_seq_lens is not None or rows.requests > 0:
@@ -1652,12 +1796,81 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:31",
                 accepts=(torch.int64,),
             )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
-        """The slots of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
-        split_prefill, target_verify.
+        """The slots of adaptive_verify, decode_beside_extend, dllm_extend, extend,
+        idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
         mode = live.mode.value
@@ -1673,6 +1886,15 @@ class EagerTargetRunner:
         extend_seq_lens = live.extend_seq_lens
         extend_prefix_lens = live.extend_prefix_lens
         extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
             if rows != padded:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -1695,6 +1917,11 @@ class EagerTargetRunner:
                 extend_seq_lens=extend_seq_lens,
                 extend_prefix_lens=extend_prefix_lens,
                 extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
@@ -1716,17 +1943,10 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:16
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:19
-        load_rows(
-            views.seq_lens, seq_lens, rows.requests, config.dllm_block_size if config.dllm else 1
-        )
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:22
         if seq_lens_cpu is not None:
-            load_rows(
-                views.seq_lens_cpu,
-                seq_lens_cpu,
-                rows.requests,
-                config.dllm_block_size if config.dllm else 1,
-            )
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
         # specs/sglang/slots.yaml:25
         load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
         # specs/sglang/slots.yaml:28
@@ -1735,6 +1955,26 @@ class EagerTargetRunner:
         if extend_start_loc is not None:
             load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
         # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -1752,6 +1992,13 @@ class EagerTargetRunner:
             extend_seq_lens=views.extend_seq_lens,
             extend_prefix_lens=views.extend_prefix_lens,
             extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
             input_embeds=live.input_embeds,
         )
@@ -1764,6 +2011,7 @@ class EagerTargetRunner:
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
+        registry = self.registry
         if live.input_ids is not None:
             check_values(
                 mode,
@@ -1806,7 +2054,7 @@ class EagerTargetRunner:
                 "req_pool_indices",
                 live.req_pool_indices,
                 0,
-                config.max_running_requests,
+                config.request_pool_size,
                 place="specs/sglang/slots.yaml:16",
             )
         if live.seq_lens is not None:
@@ -1854,6 +2102,42 @@ class EagerTargetRunner:
                 2147483647,
                 place="specs/sglang/slots.yaml:31",
             )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -1867,6 +2151,11 @@ class EagerTargetRunner:
         poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
         poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
 
     def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
@@ -1912,97 +2201,572 @@ class EagerTargetRunner:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:31"
             )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+            )
 
-    def _execute_decoding(
-        self,
-        live: LiveBatch,
-        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
-    ) -> OutputT:
-        """The steps of decode."""
-        config = self.config
-        if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:26
-            engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:27
-        inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
-        batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
-        if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:30
-            engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
-            engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
-        with (
-            engine.timer(batch),
-            engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
+    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:13
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:13",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:16
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:16",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:19
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:19",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:22
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:22",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:34
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
         ):
-            output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
-        output = cut_to_live(
-            output,
-            (batch.live_requests, batch.requests),
-            (batch.live_tokens, batch.tokens),
-            mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:34",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:37
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:37",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        if self.debug.values:
+            self._check_values_decode(live, mode)
+
+    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+        """The slots of decode, idle."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
         )
-        return output
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
+                )
+            return EagerTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                extend_seq_lens=None,
+                extend_prefix_lens=None,
+                extend_start_loc=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_decode(live)
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:13
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:16
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:19
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:22
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:34
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:37
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:64
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        batch = EagerTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            num_token_non_padded=views.num_token_non_padded,
+            extend_seq_lens=None,
+            extend_prefix_lens=None,
+            extend_start_loc=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_decode(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:13",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:16",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:19",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:22",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:34",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:37",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:43",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+
+    def _poison_decode(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.extend_seq_lens, None)
+        poison_around(self.registry.extend_prefix_lens, None)
+        poison_around(self.registry.extend_start_loc, None)
+
+    def _require_unpoisoned_decode(self, batch: EagerTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:13"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:16"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:19")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:22"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:34"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:37",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
+            )
 
     def _execute_extending(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
-        """The steps of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
-        split_prefill, target_verify.
+        """The steps of adaptive_verify, decode_beside_extend, dllm_extend, extend,
+        idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:29
+                # specs/sglang/runners/eager.yaml:45
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:30
+            # specs/sglang/runners/eager.yaml:46
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:31
+            # specs/sglang/runners/eager.yaml:47
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:37
+            # specs/sglang/runners/eager.yaml:53
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:38
+            # specs/sglang/runners/eager.yaml:54
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:65
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:72
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:61
+                    # specs/sglang/runners/eager.yaml:77
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:65
+                    # specs/sglang/runners/eager.yaml:81
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:69
+                    # specs/sglang/runners/eager.yaml:85
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:50
+                # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
+        )
+        return output
+
+    def _execute_decoding(
+        self,
+        live: LiveBatch,
+        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
+        pad: bool | Offer,
+    ) -> OutputT:
+        """The steps of decode."""
+        config = self.config
+        if config.enable_pdmux:
+            # specs/sglang/runners/eager.yaml:42
+            engine.choose_stream_backend(live)
+        # specs/sglang/runners/eager.yaml:43
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:44
+        batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
+        if engine.needs_metadata(batch):
+            # specs/sglang/runners/eager.yaml:46
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:47
+            engine.plan_attention(batch)
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
+        with (
+            engine.timer(batch),
+            engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
+        ):
+            output = engine.forward(batch, inputs)
+        # specs/sglang/runners/eager.yaml:89
+        output = cut_to_live(
+            output,
+            (batch.live_requests, batch.requests),
+            (batch.live_tokens, batch.tokens),
+            mode=live.mode.value,
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output
 
@@ -2010,33 +2774,33 @@ class EagerTargetRunner:
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:27
+        # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:28
+        # specs/sglang/runners/eager.yaml:44
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:35
+            # specs/sglang/runners/eager.yaml:51
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:36
+            # specs/sglang/runners/eager.yaml:52
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:41
-        # specs/sglang/runners/eager.yaml:42
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:73
+        # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:73",
+            place="specs/sglang/runners/eager.yaml:89",
         )
         return output

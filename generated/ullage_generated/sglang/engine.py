@@ -9,14 +9,58 @@ from typing import Protocol, TypeVar
 
 from ullage_runtime.version import require_generated_code_version
 
-from .batch import EagerDraftBatch, EagerTargetBatch, LiveBatch
+from .batch import DecodeGraphTargetBatch, EagerDraftBatch, EagerTargetBatch, LiveBatch
 
 require_generated_code_version(3, __name__)
 
+OutputT_co = TypeVar("OutputT_co", covariant=True)
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
 HiddenT = TypeVar("HiddenT")
-OutputT_co = TypeVar("OutputT_co", covariant=True)
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+class DecodeGraphTargetFacts(Protocol):
+    """What the runner decode_graph of worker target asks before it takes a batch."""
+
+    # specs/sglang/runners/decode_graph.yaml:34
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+class DecodeGraphTargetEngine(Protocol[OutputT_co]):
+    """What the runner decode_graph of worker target asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/decode_graph.yaml:37
+    def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:44
+    def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Plan replay; reads for attention_planner."""
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:48
+    def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup,
+        gather, pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:51
+    def capture(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
+        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup,
+        gather, mask_reader, pipeline.
+        """
+        ...
 
 
 # specs/sglang/runners/eager.yaml:1
@@ -32,120 +76,121 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:8
+    # specs/sglang/runners/eager.yaml:24
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:9
+    # specs/sglang/runners/eager.yaml:25
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:10
+    # specs/sglang/runners/eager.yaml:26
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:11
+    # specs/sglang/runners/eager.yaml:27
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:12
+    # specs/sglang/runners/eager.yaml:28
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:15
+    # specs/sglang/runners/eager.yaml:31
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:16
+    # specs/sglang/runners/eager.yaml:32
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:17
+    # specs/sglang/runners/eager.yaml:33
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
-    def choose_stream_backend(self, batch: LiveBatch, /) -> None:
-        """Choose stream backend."""
-        ...
-
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:43
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:30
-    def prepare_model(self, batch: EagerTargetBatch, /) -> None:
-        """Prepare model."""
-        ...
-
-    # specs/sglang/runners/eager.yaml:31
-    def plan_attention(self, batch: EagerTargetBatch, /) -> None:
-        """Plan attention; reads for attention_planner, extend_planner."""
-        ...
-
-    # specs/sglang/runners/eager.yaml:42
-    def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
-        """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing.
-        """
-        ...
-
-    # specs/sglang/runners/eager.yaml:29
+    # specs/sglang/runners/eager.yaml:45
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:46
+    def prepare_model(self, batch: EagerTargetBatch, /) -> None:
+        """Prepare model."""
+        ...
+
+    # specs/sglang/runners/eager.yaml:47
+    def plan_attention(self, batch: EagerTargetBatch, /) -> None:
+        """Plan attention; reads for attention_planner, extend_planner."""
+        ...
+
+    # specs/sglang/runners/eager.yaml:53
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:54
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:66
+    def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
+        """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup.
+        """
+        ...
+
+    # specs/sglang/runners/eager.yaml:72
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing.
+        them; reads for embedding, rotary, kv_writer, expert_routing, cross_attention,
+        state_tracker, ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:77
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:81
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:69
+    # specs/sglang/runners/eager.yaml:85
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:42
+    def choose_stream_backend(self, batch: LiveBatch, /) -> None:
+        """Choose stream backend."""
+        ...
+
+    # specs/sglang/runners/eager.yaml:52
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -164,120 +209,121 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:8
+    # specs/sglang/runners/eager.yaml:24
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:9
+    # specs/sglang/runners/eager.yaml:25
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:10
+    # specs/sglang/runners/eager.yaml:26
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:11
+    # specs/sglang/runners/eager.yaml:27
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:12
+    # specs/sglang/runners/eager.yaml:28
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:15
+    # specs/sglang/runners/eager.yaml:31
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:16
+    # specs/sglang/runners/eager.yaml:32
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:17
+    # specs/sglang/runners/eager.yaml:33
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:43
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:29
+    # specs/sglang/runners/eager.yaml:45
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:30
+    # specs/sglang/runners/eager.yaml:46
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:47
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:53
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:54
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:50
+    # specs/sglang/runners/eager.yaml:66
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing.
+        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:72
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing.
+        them; reads for embedding, rotary, kv_writer, expert_routing, cross_attention,
+        state_tracker, ngram_lookup.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:77
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:81
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:69
+    # specs/sglang/runners/eager.yaml:85
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:42
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:52
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:75
+    # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...

@@ -13,14 +13,320 @@ from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.requirements import require_capacities
-from ullage_runtime.storage import padded_view
+from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
 
 from .batch import Rows
-from .capacities import EagerDraftCapacities, EagerTargetCapacities
+from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
 from .config import Config
 
 require_generated_code_version(3, __name__)
+
+
+# specs/sglang/runners/decode_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetRegistry:
+    """The static buffers of the runner decode_graph of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:55
+    custom_mask: Tensor
+    """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
+    graph is captured.
+    """
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:64
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DecodeGraphTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DecodeGraphTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DecodeGraphTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "decode_graph of worker target", capacities, DecodeGraphTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "decode_graph of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            custom_mask=compute.slot("custom_mask"),
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.custom_mask,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeGraphTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:55
+    custom_mask: Tensor
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:64
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: DecodeGraphTargetRegistry, config: Config, rows: Rows
+    ) -> DecodeGraphTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            custom_mask=clipped_view(
+                registry.custom_mask,
+                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
+            ),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
 
 
 # specs/sglang/runners/eager.yaml:1
@@ -60,6 +366,21 @@ class EagerTargetRegistry:
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -80,11 +401,25 @@ class EagerTargetRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.requests,), torch.int32),
+            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -125,6 +460,15 @@ class EagerTargetRegistry:
             extend_seq_lens=compute.slot("extend_seq_lens"),
             extend_prefix_lens=compute.slot("extend_prefix_lens"),
             extend_start_loc=compute.slot("extend_start_loc"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -148,9 +492,14 @@ class EagerTargetRegistry:
             self.extend_seq_lens,
             self.extend_prefix_lens,
             self.extend_start_loc,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
             self.num_token_non_padded,
         )
-        return slots
+        return tuple(slot for slot in slots if slot is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +527,16 @@ class EagerTargetViews:
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor
 
     @classmethod
@@ -191,9 +550,24 @@ class EagerTargetViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            extend_seq_lens=padded_view(registry.extend_seq_lens, rows.requests),
-            extend_prefix_lens=padded_view(registry.extend_prefix_lens, rows.requests),
-            extend_start_loc=padded_view(registry.extend_start_loc, rows.requests),
+            extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
+            extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
+            extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )
 
@@ -235,6 +609,21 @@ class EagerDraftRegistry:
     extend_start_loc: Tensor
     """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    """[requests]: positions of the encoder for each request."""
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    """[requests]: where the tokens of a request begin."""
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    """[requests]: tokens of a request to look up."""
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -255,11 +644,25 @@ class EagerDraftRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.requests,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.requests,), torch.int32),
+            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.is_encoder_decoder:
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+        if config.tracks_mamba:
+            compute_slots.append(
+                SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba:
+            compute_slots.append(SlotShape("mamba_track_mask", (capacities.requests,), torch.bool))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -300,6 +703,15 @@ class EagerDraftRegistry:
             extend_seq_lens=compute.slot("extend_seq_lens"),
             extend_prefix_lens=compute.slot("extend_prefix_lens"),
             extend_start_loc=compute.slot("extend_start_loc"),
+            encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
+            mamba_track_indices=compute.slot("mamba_track_indices")
+            if config.tracks_mamba
+            else None,
+            mamba_track_mask=compute.slot("mamba_track_mask") if config.tracks_mamba else None,
+            ngram_column_starts=compute.slot("ngram_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -323,9 +735,14 @@ class EagerDraftRegistry:
             self.extend_seq_lens,
             self.extend_prefix_lens,
             self.extend_start_loc,
+            self.encoder_lens,
+            self.mamba_track_indices,
+            self.mamba_track_mask,
+            self.ngram_column_starts,
+            self.ngram_req_lens,
             self.num_token_non_padded,
         )
-        return slots
+        return tuple(slot for slot in slots if slot is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +770,16 @@ class EagerDraftViews:
     # specs/sglang/slots.yaml:31
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:34
+    encoder_lens: Tensor | None
+    # specs/sglang/slots.yaml:37
+    mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:40
+    mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:43
+    ngram_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:46
+    ngram_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:64
     num_token_non_padded: Tensor
 
     @classmethod
@@ -366,8 +793,23 @@ class EagerDraftViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            extend_seq_lens=padded_view(registry.extend_seq_lens, rows.requests),
-            extend_prefix_lens=padded_view(registry.extend_prefix_lens, rows.requests),
-            extend_start_loc=padded_view(registry.extend_start_loc, rows.requests),
+            extend_seq_lens=clipped_view(registry.extend_seq_lens, rows.requests),
+            extend_prefix_lens=clipped_view(registry.extend_prefix_lens, rows.requests),
+            extend_start_loc=clipped_view(registry.extend_start_loc, rows.requests),
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else padded_view(registry.encoder_lens, rows.requests),
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else padded_view(registry.mamba_track_indices, rows.requests),
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else padded_view(registry.mamba_track_mask, rows.requests),
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else padded_view(registry.ngram_column_starts, rows.requests),
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else padded_view(registry.ngram_req_lens, rows.requests),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )

@@ -17,7 +17,7 @@ from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError
 from ullage_runtime.version import require_generated_code_version
 
-from . import eager_draft, eager_target
+from . import decode_graph_target, eager_draft, eager_target
 from .batch import LiveBatch, Mode
 from .config import Config
 
@@ -48,6 +48,9 @@ _KINDS: Final = (
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
+        "request_pool_size",
+        "max_source_positions",
+        "mamba_cache_size",
     ),
     (
         "enable_dynamic_chunking",
@@ -58,11 +61,17 @@ _KINDS: Final = (
         "elastic_world_expanded",
         "mori_receive_bound",
         "enable_pdmux",
+        "enable_two_batch_overlap",
+        "hip",
         "speculative_adaptive",
         "enable_multi_layer_eagle",
+        "enable_decode_graph",
+        "is_encoder_decoder",
+        "mamba_extra_buffer",
+        "ngram_embedding",
     ),
     ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
-    ("speculative_adaptive_candidates",),
+    ("speculative_adaptive_candidates", "capture_requests"),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -73,7 +82,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:107
+    # specs/sglang/engine.yaml:135
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -81,43 +90,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:20
+        # specs/sglang/engine.yaml:21
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:24
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:27
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:29
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:31
+        # specs/sglang/engine.yaml:32
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:34
+        # specs/sglang/engine.yaml:35
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:36
+        # specs/sglang/engine.yaml:37
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:38
+        # specs/sglang/engine.yaml:39
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:40
+        # specs/sglang/engine.yaml:41
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:42
+        # specs/sglang/engine.yaml:43
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:45
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:46
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:47
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:48
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:49
+        # specs/sglang/engine.yaml:50
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:51
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:52
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:53
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:54
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:56
+        # specs/sglang/engine.yaml:57
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -131,38 +140,58 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:60
+        # specs/sglang/engine.yaml:61
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:62
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:63
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:64
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:65
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:66
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:67
         "enable_pdmux": st.booleans(),
         # specs/sglang/engine.yaml:69
+        "enable_two_batch_overlap": st.booleans(),
+        # specs/sglang/engine.yaml:71
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:73
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:76
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:75
+        # specs/sglang/engine.yaml:79
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:78
-        "adaptive_draft_tokens": _integers(1, 65, span),
         # specs/sglang/engine.yaml:82
-        "speculative_num_steps": _integers(0, 64, span),
+        "adaptive_draft_tokens": _integers(1, 65, span),
         # specs/sglang/engine.yaml:86
+        "speculative_num_steps": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:90
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:89
-        "speculative_num_draft_tokens": _integers(1, 512, span),
         # specs/sglang/engine.yaml:93
+        "speculative_num_draft_tokens": _integers(1, 512, span),
+        # specs/sglang/engine.yaml:97
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:99
         "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:103
+        "request_pool_size": _integers(1, 262144, span),
+        # specs/sglang/engine.yaml:106
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:108
+        "capture_requests": _lists(1, 65536, span),
+        # specs/sglang/engine.yaml:114
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:116
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:119
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:121
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:124
+        "ngram_embedding": st.booleans(),
     }
 
 
@@ -227,6 +256,10 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_adaptive_candidates": ([min(65, 1 + span), 1],),
         "speculative_num_steps": (2, min(64, 0 + span), 0),
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
+        "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_requests": ([min(65536, 1 + span), 1],),
+        "max_source_positions": (2, min(1048576, 0 + span), 0),
+        "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
 
 
@@ -283,6 +316,497 @@ def _tensors(
     return st.builds(tensor, st.sampled_from(dtypes), st.integers(0, 1000))
 
 
+def decode_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner decode_graph of worker target.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = decode_graph_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "decode_graph", served, place="specs/sglang/runners/decode_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_VERIFY: _decode_graph_target_adaptive_verify,
+        Mode.CAPTURE: _decode_graph_target_capture,
+        Mode.DECODE: _decode_graph_target_decode,
+        Mode.DLLM_EXTEND: _decode_graph_target_dllm_extend,
+        Mode.IDLE: _decode_graph_target_idle,
+        Mode.TARGET_VERIFY: _decode_graph_target_target_verify,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+@st.composite
+def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/adaptive_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.ADAPTIVE_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/capture.yaml:1
+@st.composite
+def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/capture.yaml:7
+    requests = draw(_extents(1, max(present(config.captured))))
+    rows = decode_graph_target.live_capture(config, requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.CAPTURE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        custom_mask=draw(
+            st.none()
+            | _tensors(
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+                (torch.bool,),
+                0,
+                1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/decode.yaml:1
+@st.composite
+def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/decode.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_decode(requests)
+    return LiveBatch(
+        mode=Mode.DECODE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/dllm_extend.yaml:1
+@st.composite
+def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/dllm_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_dllm_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DLLM_EXTEND,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+@st.composite
+def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    rows = decode_graph_target.live_idle()
+    return LiveBatch(
+        mode=Mode.IDLE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/target_verify.yaml:1
+@st.composite
+def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/target_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_target_verify(config, requests)
+    return LiveBatch(
+        mode=Mode.TARGET_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
 def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner eager of worker target.
 
@@ -292,6 +816,7 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
     if mode not in served:
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_VERIFY: _eager_target_adaptive_verify,
         Mode.DECODE: _eager_target_decode,
         Mode.DECODE_BESIDE_EXTEND: _eager_target_decode_beside_extend,
         Mode.DLLM_EXTEND: _eager_target_dllm_extend,
@@ -303,6 +828,84 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
         Mode.TARGET_VERIFY: _eager_target_target_verify,
     }
     return strategies[mode](config)
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+@st.composite
+def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/adaptive_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.ADAPTIVE_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
@@ -334,7 +937,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -342,6 +945,31 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -374,7 +1002,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -389,6 +1017,31 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -421,7 +1074,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -436,6 +1089,31 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -472,7 +1150,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -487,6 +1165,31 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -518,7 +1221,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -526,6 +1229,28 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -558,7 +1283,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -576,6 +1301,28 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -619,7 +1366,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -634,6 +1381,31 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -670,7 +1442,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -685,23 +1457,42 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 @st.composite
 def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
-    adaptive_draft_tokens = (
-        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
-        if config.adaptive
-        else config.adaptive_draft_tokens
-    )
     # specs/sglang/modes/target_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_target_verify(config, requests, adaptive_draft_tokens)
+    rows = eager_target.live_target_verify(config, requests)
     return LiveBatch(
         mode=Mode.TARGET_VERIFY,
-        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -723,7 +1514,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -738,6 +1529,31 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -750,6 +1566,7 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
     if mode not in served:
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
         Mode.EXTEND: _eager_draft_extend,
@@ -760,19 +1577,19 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
     return strategies[mode](config)
 
 
-# specs/sglang/modes/draft_extend.yaml:1
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
 @st.composite
-def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     adaptive_draft_tokens = (
         draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
         if config.adaptive
         else config.adaptive_draft_tokens
     )
-    # specs/sglang/modes/draft_extend.yaml:7
+    # specs/sglang/modes/adaptive_draft_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_draft.live_draft_extend(config, requests, adaptive_draft_tokens)
+    rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
     return LiveBatch(
-        mode=Mode.DRAFT_EXTEND,
+        mode=Mode.ADAPTIVE_DRAFT_EXTEND,
         adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
@@ -795,7 +1612,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -810,6 +1627,103 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -842,7 +1756,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -850,6 +1764,31 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -886,7 +1825,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -901,6 +1840,31 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -933,7 +1897,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
         ),
         req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -941,6 +1905,31 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -972,7 +1961,7 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -980,6 +1969,28 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )
 
@@ -1012,7 +2023,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         req_pool_indices=draw(
             st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.max_running_requests)
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
         seq_lens=draw(
             st.none()
@@ -1030,5 +2041,27 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ),
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
     )

@@ -354,3 +354,18 @@ def test_what_is_captured_is_loaded_too(tmp_path: Path) -> None:
     found = derived(tmp_path, files)
     assert formulas(found.capacities, "decode_graph_target")["requests"] == "max(captured)"
     assert found.certificate.unproven == ()
+
+
+@pytest.mark.slow
+def test_of_a_mode_that_a_runner_takes_whole_its_fallback_has_no_part(tmp_path: Path) -> None:
+    graph = edited(
+        GRAPH,
+        ("modes: [decode, idle]", "modes: [decode, idle, capture]"),
+        ("  - requests <= max(captured)\n", "  - requests <= max(captured)\n  - not embeds\n"),
+        ("exclusive: true", "takes_all: [capture]\nfacts: {embeds: embeddings are given}"),
+        files=edited(EAGER, ("modes: all", "modes: [decode, extend, idle]"), files=SLUICE),
+    )
+    found = derived(tmp_path, with_file("modes/capture.yaml", CAPTURE, files=graph))
+    assert formulas(found.capacities, "decode_graph_target")["requests"] == "max(captured)"
+    assert "captured" not in formulas(found.capacities, "eager_target")["requests"]
+    assert found.certificate.unproven == ()

@@ -343,6 +343,14 @@ def test_what_one_runner_refuses_the_next_is_offered() -> None:
     assert every.select(live, Engine(embeds=False, calm=False))[0] is every.eager
 
 
+def test_a_batch_that_only_one_runner_takes_asks_the_engine_nothing() -> None:
+    every = runners(weir())
+    live = replace(decode(weir(), 16), mode=weir().Mode.CAPTURE)
+    engine = Engine(embeds=True, calm=False)
+    assert every.select(live, engine)[0] is every.decode_graph
+    assert engine.asked == []
+
+
 def test_a_fact_is_asked_by_the_protocol_of_its_runner() -> None:
     facts = weir("engine").PromptGraphTargetFacts
     assert {name for name in vars(facts) if not name.startswith("_")} == {"embeds", "calm"}

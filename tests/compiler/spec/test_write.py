@@ -19,7 +19,7 @@ from support.canal import CANAL
 from support.cask import CASK
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
-from support.sluice import SLUICE
+from support.sluice import SLUICE, WEIR
 from support.spec_records import LOOK_LIKE_YAML, specs
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
@@ -69,6 +69,7 @@ SMALL: Mapping[str, Files] = {
     "cask": CASK,
     "tank": TANK,
     "sluice": SLUICE,
+    "weir": WEIR,
     "canal": CANAL,
     "other sluice": WITH_ANOTHER_FALLBACK,
 }

@@ -1,0 +1,121 @@
+"""Which capacity each dimension of a slot takes: that of an axis, or one of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ullage.bound.problem import ModeProblem
+from ullage.expr.tree import Expr, Name, Over, free_names, substitute, walk
+from ullage.spec.check import ResolvedSpec
+from ullage.spec.model import Mode, Runner, Slot
+
+Dimensions = Mapping[str, tuple[str | None, ...]]
+"""The target of each dimension by slot; None where parameters alone decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The modes with the extents of every target, and the targets that slots take."""
+
+    modes: tuple[ModeProblem, ...]
+    dimensions: Dimensions
+    slack: Mapping[str, str]
+
+
+def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slot]:
+    """The slots of the runner that a batch of this mode loads."""
+    labels = {mode.name, *mode.families}
+    return [
+        slot
+        for slot in resolved.slots_of(runner)
+        if not slot.modes or not labels.isdisjoint(slot.modes)
+    ]
+
+
+def own_target(slot: Slot, position: int) -> str:
+    """What the capacity of a slot's own dimension is called."""
+    return f"{slot.name}.{position}"
+
+
+def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
+    """Whether a dimension follows neither from parameters alone nor from a single axis."""
+    if isinstance(dimension, Name) and dimension.name in resolved.axes:
+        return False
+    axes, kinds = resolved.axes, resolved.kinds
+    names = free_names(substitute(dimension, resolved.serving))
+    if names & resolved.varying:
+        return True
+    if any(name not in axes and name not in kinds and name != "worker" for name in names):
+        return True
+    if any(isinstance(part, Over) for part in walk(dimension)):
+        return True
+    return bool(names & axes)
+
+
+def with_targets(resolved: ResolvedSpec, runner: Runner, modes: tuple[ModeProblem, ...]) -> Targets:
+    """What the slots of a runner take on one worker, whose modes `modes` are.
+
+    A slot that only some of them load has an axis as long as those need it; slots that the same
+    ones load share that capacity, which has the name of the first.
+    """
+    found = _Search(resolved, runner, modes)
+    dimensions = {slot.name: tuple(found.targets(slot)) for slot in resolved.slots_of(runner)}
+    longer = tuple(
+        replace(mode, extents={**mode.extents, **found.extents[mode.name]})
+        if mode.name in found.extents
+        else mode
+        for mode in modes
+    )
+    return Targets(longer, dimensions, {**dict(runner.slack), **found.slack})
+
+
+@dataclass(slots=True)
+class _Search:
+    """Goes through the slots of one runner in order."""
+
+    resolved: ResolvedSpec
+    runner: Runner
+    modes: tuple[ModeProblem, ...]
+    loading: dict[str, list[ModeProblem]] = field(init=False)
+    named: dict[tuple[str, ...], str] = field(default_factory=dict)
+    extents: dict[str, dict[str, Expr]] = field(default_factory=dict)
+    slack: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.loading = {slot.name: [] for slot in self.resolved.slots_of(self.runner)}
+        for mode in self.modes:
+            declared = self.resolved.modes[mode.name]
+            for slot in loaded_slots(self.resolved, self.runner, declared):
+                self.loading[slot.name].append(mode)
+
+    def targets(self, slot: Slot) -> Iterator[str | None]:
+        """The target of each dimension of a slot."""
+        for position, dimension in enumerate(slot.shape):
+            if isinstance(dimension, Name) and dimension.name in self.resolved.axes:
+                yield self._along(dimension.name, slot, position)
+            elif needs_own_capacity(self.resolved, dimension):
+                self._allow_slack(own_target(slot, position), slot.name)
+                yield own_target(slot, position)
+            else:
+                yield None
+
+    def _along(self, axis: str, slot: Slot, position: int) -> str:
+        """The axis itself, if all modes load the slot; else the axis as those do that load it."""
+        loading = self.loading[slot.name]
+        if len(loading) in (0, len(self.modes)):
+            return axis
+        key = (axis, *(mode.name for mode in loading))
+        if key not in self.named:
+            self.named[key] = own_target(slot, position)
+            self._allow_slack(self.named[key], axis)
+            for mode in loading:
+                own = self.extents.setdefault(mode.name, {})
+                own[self.named[key]] = mode.extents[axis]
+        return self.named[key]
+
+    def _allow_slack(self, target: str, stated: str) -> None:
+        """What the author allows of an axis or slot is allowed of each capacity it comes to."""
+        reason = dict(self.runner.slack).get(stated)
+        if reason is not None:
+            self.slack[target] = reason

@@ -1,0 +1,80 @@
+"""The capacity that each dimension of a slot takes, where not all modes load it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.bounds import Derived, derived
+from support.comparing import differences, false_witnesses
+from support.small_specs import mode_text, small
+from support.specs import Files
+
+DECODE = mode_text(live={"rows": "1; cap"}, requests="rows", tokens="rows")
+PREFILL = mode_text("prefill", live={"prompts": "1; 2"}, requests="prompts", tokens="3 * prompts")
+VERIFY = mode_text("verify", live={"drafts": "1; 3"}, requests="drafts", tokens="2 * drafts")
+
+
+def slot(name: str, shape: str = "requests", modes: str = "") -> str:
+    loads = f", modes: [{modes}]" if modes else ""
+    return f"{name}: {{shape: [{shape}], dtype: int64, source: batch.{name}{loads}}}"
+
+
+def spec(*slots: str, slack: str = "") -> Files:
+    return small(DECODE, PREFILL, VERIFY, slots=slots, slack=slack)
+
+
+def dimensions(found: Derived) -> dict[str, tuple[str | None, ...]]:
+    (runner,) = found.problem.runners
+    return dict(runner.dimensions)
+
+
+def test_a_slot_that_all_modes_load_is_as_long_as_its_axis(tmp_path: Path) -> None:
+    every = slot("kinds", modes="verify, decode, prefill")
+    found = derived(tmp_path, spec(slot("ids"), every))
+    assert dimensions(found) == {"ids": ("requests",), "kinds": ("requests",)}
+    assert {each.target for each in found.capacities.by_target} == {"requests", "tokens"}
+
+
+def test_a_slot_that_some_modes_load_is_as_long_as_those_need(tmp_path: Path) -> None:
+    found = derived(tmp_path, spec(slot("ids"), slot("starts", modes="prefill, verify")))
+    capacity = found.capacities.of("eager_target", "starts.0")
+    assert {each.mode for each in capacity.binding} == {"verify"}
+    assert differences(found) == []
+    assert false_witnesses(found) == []
+
+
+def test_slots_that_the_same_modes_load_share_a_capacity_for_each_axis(tmp_path: Path) -> None:
+    first = slot("starts", modes="prefill, verify")
+    second = slot("lengths", "2, tokens, requests", "verify, prefill")
+    found = derived(tmp_path, spec(slot("ids"), first, second, slot("heads", modes="prefill")))
+    assert dimensions(found) == {
+        "ids": ("requests",),
+        "starts": ("starts.0",),
+        "lengths": (None, "lengths.1", "starts.0"),
+        "heads": ("heads.0",),
+    }
+    assert differences(found) == []
+
+
+def test_modes_that_a_worker_never_is_in_do_not_lengthen_its_slots(tmp_path: Path) -> None:
+    decode = mode_text(live={"rows": "1; 4"}, requests="rows", tokens="rows", when="worker == main")
+    files = small(
+        decode,
+        VERIFY,
+        slots=(slot("ids"), slot("tree", modes="verify")),
+        workers=("main: {doc: one}", "side: {doc: another}"),
+    )
+    taken = {
+        runner.worker: runner.dimensions["tree"]
+        for runner in derived(tmp_path, files).problem.runners
+    }
+    assert taken == {"main": ("tree.0",), "side": ("requests",)}
+
+
+def test_slack_of_an_axis_or_slot_holds_for_every_capacity_that_comes_of_it(tmp_path: Path) -> None:
+    own = slot("both", '"requests + tokens"', "prefill")
+    slots = (slot("ids"), slot("starts", modes="prefill"), own)
+    found = derived(tmp_path, spec(*slots, slack="requests: rows come in pairs, both: a spare"))
+    (runner,) = found.problem.runners
+    assert runner.slack["starts.0"] == "rows come in pairs"
+    assert runner.slack["both.0"] == "a spare"
