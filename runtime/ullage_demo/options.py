@@ -14,6 +14,8 @@ MODES: Mapping[str, str] = {
     "tree": "speculation with a tree of branches",
     "frozen": "speculation from the keys and values of the target",
     "diffusion": "blocks of masks, revealed step by step",
+    "graph": "decodes padded to buckets, replayed over static buffers",
+    "graph_verify": "the same for verifies of speculation",
 }
 """The ways to serve, each with what it shows."""
 

@@ -19,6 +19,7 @@ from ullage_demo.checks import (
 )
 from ullage_demo.eagle_draft import EagleDrafter
 from ullage_demo.frozen_kv import FrozenKVDrafter
+from ullage_demo.graphs import graph, graph_verify
 from ullage_demo.plain import SplitPrefill, run_step
 from ullage_demo.report import Outcome, rows_of
 from ullage_demo.runners import Role
@@ -121,6 +122,8 @@ SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
     "tree": tree,
     "frozen": frozen,
     "diffusion": diffusion,
+    "graph": graph,
+    "graph_verify": graph_verify,
 }
 
 

@@ -41,9 +41,10 @@ class Speculation:
 class Sizes:
     """Requests and tokens of one engine, and how it serves them.
 
-    `mixes`: decodes join the chunks of prompts; `splits`: prompts run layer by layer beside
-    decodes; `block`: tokens of a diffusion block, 0 for none. `ranks`: data-parallel ranks, each
-    padded to multiples of `alignment`, its own tensor-parallel ranks.
+    `buckets`: numbers of requests that graphs are captured with, empty for none; `mixes`: decodes
+    join the chunks of prompts; `splits`: prompts run layer by layer beside decodes; `block`: tokens
+    of a diffusion block, 0 for none. `ranks`: data-parallel ranks, each padded to multiples of
+    `alignment`, its own tensor-parallel ranks.
     """
 
     max_running: int = 8
@@ -52,6 +53,7 @@ class Sizes:
     page_size: int = 8
     speculation: Speculation | None = None
     block: int = 0
+    buckets: tuple[int, ...] = ()
     mixes: bool = False
     splits: bool = False
     ranks: int = 1
