@@ -52,11 +52,12 @@ def analyse(folder: Path, progress: Progress = lambda _: None, name: str | None 
     collector.raise_if_errors()
     oracles = Oracles(solver)
     problem = narrow(problem, oracles.of)
-    capacities, proofs = settle(problem, oracles, collector, progress, at_once)
+    settled = settle(problem, oracles, collector, progress, at_once)
     collector.raise_if_errors()
+    problem, capacities = settled.problem, settled.capacities
     planned = plan(resolved, problem, capacities, solver, collector)
     collector.raise_if_errors()
-    certificate = Certificate(proofs, _assumed(resolved))
+    certificate = Certificate(settled.proofs, _assumed(resolved))
     if planned.refusals:
         problem = _without_refused(problem, planned)
         solver = Solver(problem.domain)

@@ -7,12 +7,13 @@ next, which another process may have: so it comes to the same on any number of p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ullage.bound.capacities import Capacities, Capacity
 from ullage.bound.derive import derive
 from ullage.bound.problem import Problem, RunnerProblem
+from ullage.bound.targets import with_axes
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.processes import Mapper, in_turn
 from ullage.prove.certificate import Proof, certify
@@ -22,9 +23,20 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class Settled:
+    """The capacities with their proofs, of a problem without the targets that need none."""
+
+    problem: Problem
+    capacities: Capacities
+    proofs: tuple[Proof, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
     """One capacity and its proof, or what keeps it from having one."""
 
+    runner: str
+    target: str
     capacity: Capacity | None
     proof: Proof | None
     diagnostics: tuple[Diagnostic, ...]
@@ -36,33 +48,63 @@ def settle(
     collector: Collector,
     progress: Progress = lambda _: None,
     mapped: Mapper = in_turn,
-) -> tuple[Capacities, tuple[Proof, ...]]:
+) -> Settled:
     """The capacities of all runners with their proofs; those without a maximum are reported."""
 
-    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> list[_Settled]:
+    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> list[_One]:
         runner, targets = of
         apart = oracles.apart()
         oracle = apart.of(runner)
-        found: list[_Settled] = []
+        found: dict[str, _One] = {}
         for target in targets:
+            if _is_its_axis(runner, target, found):
+                continue
             progress(f"bounding and proving {runner.name}.{target}")
             own = Collector(collector.sources)
             capacity = derive(runner, target, oracle, own)
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
-            found.append(_Settled(capacity, proof, own.diagnostics))
-        return found
+            found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
+        return list(found.values())
 
     found = [each for part in mapped(settled, _parts(problem)) for each in part]
     for each in found:
         collector.add(*each.diagnostics)
-    return (
+    return Settled(
+        _with_axes(problem, {(each.runner, each.target) for each in found}),
         Capacities(tuple(each.capacity for each in found if each.capacity is not None)),
         tuple(each.proof for each in found if each.proof is not None),
     )
 
 
+def _is_its_axis(runner: RunnerProblem, target: str, found: Mapping[str, _One]) -> bool:
+    """Whether all modes that bind the axis of `target` are among those that it is about.
+
+    Its capacity is then that of the axis.
+    """
+    axis = found.get(runner.along.get(target, ""))
+    if axis is None or axis.capacity is None or axis.proof is None or not axis.proof.tight:
+        return False
+    own = {mode.name for mode in runner.modes if target in mode.extents}
+    return all(each.mode in own for each in axis.capacity.binding)
+
+
+def _with_axes(problem: Problem, settled: Collection[tuple[str, str]]) -> Problem:
+    """The problem without the targets that were not settled, since they are axes."""
+    return replace(
+        problem,
+        runners=tuple(
+            with_axes(each, [t for t in each.along if (each.name, t) not in settled])
+            for each in problem.runners
+        ),
+    )
+
+
 def _parts(problem: Problem) -> list[tuple[RunnerProblem, Sequence[str]]]:
     """What is done in one process: the capacities of a runner, which ask much the same."""
-    if len(problem.runners) == 1:
-        return [(runner, (target,)) for runner in problem.runners for target in runner.targets]
-    return [(runner, runner.targets) for runner in problem.runners]
+    if len(problem.runners) != 1:
+        return [(runner, runner.targets) for runner in problem.runners]
+    (runner,) = problem.runners
+    together: dict[str, list[str]] = {}
+    for target in runner.targets:
+        together.setdefault(runner.along.get(target, target), []).append(target)
+    return [(runner, targets) for targets in together.values()]

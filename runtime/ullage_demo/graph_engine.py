@@ -90,8 +90,18 @@ class GraphEngine(StepEngine):
         self._graphs = graphs
         self._fill_tails = fill_tails
 
+    # Facts: what graphs are not captured for.
+
     def replaced_embeds(self, live: LiveBatch, /) -> bool:
         return live.input_embeds is not None
+
+    def outvoted(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def uncapturable(self, _live: LiveBatch, /) -> bool:
+        return True
+
+    # Steps.
 
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan on the host, outside of the graph, as every replay does."""

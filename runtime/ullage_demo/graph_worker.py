@@ -15,6 +15,7 @@ import torch
 from torch import Generator, Tensor
 
 from ullage_demo.batches import integers
+from ullage_demo.engine import UnsupportedStepError
 from ullage_demo.graph_engine import GraphEngine, GraphSet
 from ullage_demo.measuring import LoadStatistics, Statistics
 from ullage_demo.model import VOCABULARY, build_target, route_through_pool
@@ -25,6 +26,7 @@ from ullage_demo.worker import Worker, build_pool
 from ullage_generated.sglang import (
     DecodeGraphTargetBatch,
     DecodeGraphTargetRegistry,
+    EagerTargetRunner,
     LiveBatch,
     Mode,
     Offer,
@@ -81,8 +83,10 @@ class GraphWorker(Worker):
         """Logits [live tokens, vocabulary], by whichever runner the generated choice names."""
         engine = self._engine(tree)
         runner, offer = self.runners.select(live, engine)
-        if not isinstance(runner, GraphRunner):
+        if isinstance(runner, EagerTargetRunner):
             return runner.execute(live, engine, pad=offer)
+        if not isinstance(runner, GraphRunner):
+            raise UnsupportedStepError("The demo captures no graphs of prompts.")
         output = self._replay(runner, live, offer, tree).clone()
         extents = runner.extents(live, pad=offer)
         if extents.rows != extents.padded:

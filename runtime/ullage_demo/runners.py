@@ -75,7 +75,9 @@ class DraftRunner(EagerDraftRunner):
         super().__init__(config, ranks, device="cpu", debug=debug)
         self.statistics = Statistics(LoadStatistics)
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerDraftBatch:
         started = time.perf_counter()
         batch = super().load(live, copy=copy, pad=pad)
         if pad:

@@ -192,9 +192,10 @@ def derived(folder: Path, files: Files) -> Derived:
     collector.raise_if_errors()
     oracles = Oracles(decider)
     found = narrow(found, oracles.of)
-    capacities, proofs = settle(found, oracles, collector)
+    settled = settle(found, oracles, collector)
     collector.raise_if_errors()
-    return Derived(resolved, found, decider, capacities, Certificate(proofs, ()))
+    certificate = Certificate(settled.proofs, ())
+    return Derived(resolved, settled.problem, decider, settled.capacities, certificate)
 
 
 def certified(found: Problem, capacities: Iterable[Capacity], solver: Solver) -> Certificate:

@@ -14,6 +14,7 @@ from types import ModuleType
 from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
+from support.ladle import LADLE
 from support.names import NAMES
 from support.sluice import SLUICE, WEIR
 from support.tank import TANK
@@ -58,6 +59,7 @@ ENGINES: Mapping[str, Mapping[str, str]] = {
     "barrel": BARREL,
     "canal": CANAL,
     "cask": CASK,
+    "ladle": LADLE,
     "names": NAMES,
     "sluice": SLUICE,
     "tank": TANK,

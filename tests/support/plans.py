@@ -155,9 +155,10 @@ def planned(folder: Path, files: Files = TINY) -> Planned:
     problem = specialise(resolved)
     solver = Solver(problem.domain)
     collector = Collector(sources.texts)
-    capacities, _ = settle(problem, Oracles(solver), collector)
+    settled = settle(problem, Oracles(solver), collector)
     collector.raise_if_errors()
-    found = plan(resolved, problem, capacities, solver, collector)
+    problem = settled.problem
+    found = plan(resolved, problem, settled.capacities, solver, collector)
     shown = render_text(collector.diagnostics, collector.sources)
     name = shown_name(folder / "mini", Path.cwd())
     return Planned(found, resolved, problem, shown.replace(f"{name}/", ""))

@@ -47,6 +47,7 @@ from ullage.spec.model import (
     WarmUp,
     Within,
     Worker,
+    Writer,
 )
 from ullage.spec.stated import Audit, StatedFormula
 from ullage.text.characters import FORBIDDEN
@@ -203,6 +204,7 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
 def slots(draw: st.DrawFn) -> Slot:
     dtypes = st.sampled_from(get_args(Dtype))
     source = draw(st.none() | fields())
+    step = draw(st.none() | writers()) if source is None else None
     return Slot(
         name=draw(names()),
         shape=draw(several(integers())),
@@ -210,7 +212,7 @@ def slots(draw: st.DrawFn) -> Slot:
         host_dtype=draw(dtypes),
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
-        compute=draw(anything()) if source is None else None,
+        compute=draw(anything()) if source is None and step is None else None,
         values=draw(st.none() | ranges()),
         accepts=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
@@ -219,7 +221,12 @@ def slots(draw: st.DrawFn) -> Slot:
         refuse_on_overflow=draw(st.booleans()),
         doc=draw(texts()),
         place=BUILT_IN,
+        written_by=step,
     )
+
+
+def writers() -> st.SearchStrategy[Writer]:
+    return st.builds(Writer, names(), st.sampled_from(("live", "padded")), _place)
 
 
 def readers() -> st.SearchStrategy[Reader]:

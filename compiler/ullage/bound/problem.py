@@ -220,6 +220,7 @@ class RunnerProblem:
 
     `slack` gives the reason for each target whose capacity may be larger than any batch needs.
     `dimensions` has the target that each dimension of a slot takes; None where it is fixed.
+    `along` has the axis of each target that is an axis over fewer modes than the runner has.
     """
 
     name: str
@@ -231,6 +232,7 @@ class RunnerProblem:
     place: Place
     slack: Mapping[str, str] = field(default_factory=dict)
     dimensions: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    along: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

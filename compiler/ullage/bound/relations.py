@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ullage.bound.canonical import additive_terms, canonical, linear_in, negated
@@ -160,13 +161,12 @@ def isolate(
         if not relation.mentions(name):
             rest.append(relation)
             continue
-        search = Search(oracle, given if relation.guard == TRUE else (*given, relation.guard))
-        side, bound = _solve(name, relation, search)
-        bounds = lows if side == "low" else highs
-        if bounds and relation.guard not in (TRUE, guards[0]):
-            bound = fold(Conditional(relation.guard, bound, bounds[0]))
-        bounds.append(bound)
-        guards.append(relation.guard)
+        for guard, side, bound in _solutions(name, relation, oracle, given):
+            bounds = lows if side == "low" else highs
+            if bounds and guard not in (TRUE, guards[0]):
+                bound = fold(Conditional(guard, bound, bounds[0]))
+            bounds.append(bound)
+            guards.append(guard)
     guard = guards[0] if guards else TRUE
     known = (*given, *(relation.claim for relation in rest))
     kept_lows = _without_dominated(lows, oracle, known, largest=True)
@@ -176,6 +176,39 @@ def isolate(
             if Search(oracle, (*known, guard)).at_most(low, high) is None:
                 rest.append(Relation(low, high, guard))
     return Interval(kept_lows, kept_highs, tuple(rest))
+
+
+def _solutions(
+    name: str, relation: Relation, oracle: Oracle, given: tuple[Expr, ...]
+) -> Iterator[tuple[Expr, str, Expr]]:
+    """The bounds of `name` in a relation, each with its guard: one for each arm of a choice."""
+    search = Search(oracle, given if relation.guard == TRUE else (*given, relation.guard))
+    try:
+        side, bound = _solve(name, relation, search)
+    except NotLinearError:
+        arms = _arms(name, relation)
+        if not arms:
+            raise
+        for arm in arms:
+            yield from _solutions(name, arm, oracle, given)
+    else:
+        yield relation.guard, side, bound
+
+
+def _arms(name: str, relation: Relation) -> tuple[Relation, ...]:
+    """The relation in each arm of a choice that the variable does not decide, if it has one."""
+    sides: tuple[tuple[Expr, Callable[[Expr], Relation]], ...] = (
+        (relation.left, lambda arm: replace(relation, left=arm)),
+        (relation.right, lambda arm: replace(relation, right=arm)),
+    )
+    for node, with_arm in sides:
+        if isinstance(node, Conditional) and name not in free_names(node.condition):
+            cases = ((node.condition, node.then), (negation(node.condition), node.otherwise))
+            return tuple(
+                replace(with_arm(arm), guard=fold(conjunction(relation.guard, case)))
+                for case, arm in cases
+            )
+    return ()
 
 
 def _solve(name: str, relation: Relation, search: Search) -> tuple[str, Expr]:

@@ -141,6 +141,7 @@ def runner_problem(
         runner.place,
         found.slack,
         found.dimensions,
+        found.along,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ullage.bound.problem import ModeProblem
+from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.tree import Expr, Name, Over, free_names, substitute, walk
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner, Slot
@@ -20,6 +20,7 @@ class Targets:
 
     modes: tuple[ModeProblem, ...]
     dimensions: Dimensions
+    along: Mapping[str, str]
     slack: Mapping[str, str]
 
 
@@ -67,7 +68,28 @@ def with_targets(resolved: ResolvedSpec, runner: Runner, modes: tuple[ModeProble
         else mode
         for mode in modes
     )
-    return Targets(longer, dimensions, {**dict(runner.slack), **found.slack})
+    return Targets(longer, dimensions, found.along, {**dict(runner.slack), **found.slack})
+
+
+def with_axes(runner: RunnerProblem, taken: Collection[str]) -> RunnerProblem:
+    """The runner where the slots with some targets of `along` take the axes instead."""
+    if not taken:
+        return runner
+
+    def other(target: str | None) -> str | None:
+        return target if target is None or target not in taken else runner.along[target]
+
+    modes = tuple(
+        replace(mode, extents={k: v for k, v in mode.extents.items() if k not in taken})
+        for mode in runner.modes
+    )
+    return replace(
+        runner,
+        modes=modes,
+        targets=tuple(each for each in runner.targets if each not in taken),
+        dimensions={slot: tuple(map(other, each)) for slot, each in runner.dimensions.items()},
+        along={k: v for k, v in runner.along.items() if k not in taken},
+    )
 
 
 @dataclass(slots=True)
@@ -80,6 +102,7 @@ class _Search:
     loading: dict[str, list[ModeProblem]] = field(init=False)
     named: dict[tuple[str, ...], str] = field(default_factory=dict)
     extents: dict[str, dict[str, Expr]] = field(default_factory=dict)
+    along: dict[str, str] = field(default_factory=dict)
     slack: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,6 +131,7 @@ class _Search:
         key = (axis, *(mode.name for mode in loading))
         if key not in self.named:
             self.named[key] = own_target(slot, position)
+            self.along[self.named[key]] = axis
             self._allow_slack(self.named[key], axis)
             for mode in loading:
                 own = self.extents.setdefault(mode.name, {})

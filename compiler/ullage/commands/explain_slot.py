@@ -73,6 +73,8 @@ class _Explanation:
             page.line(f"from    {slot.source}{optional}")
         if slot.compute is not None:
             page.line(f"value   {spell(slot.compute)}, computed by load")
+        if slot.written_by is not None:
+            page.line(f"written by step {slot.written_by}")
         if slot.values is not None:
             page.line(f"values  {spell(slot.values.low)} to {spell(slot.values.high)}")
         self._number()
@@ -199,6 +201,7 @@ def document(analysis: Analysis, subject: SlotSubject, settings: Settings | None
         "device": slot.device,
         "source": None if slot.source is None else str(slot.source),
         "compute": None if slot.compute is None else spell(slot.compute),
+        "written_by": slot.written_by,
         "optional": slot.optional,
         "dimensions": dimensions,
         "tail_dimension": slot.row_axis,

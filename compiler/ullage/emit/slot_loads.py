@@ -61,6 +61,8 @@ class SlotWriter:
     known: bool
 
     def load(self) -> SlotLoad:
+        if self.slot.written_by is not None:
+            return self._left()
         return self._computed() if self.slot.compute is not None else self._copied()
 
     @property
@@ -191,6 +193,32 @@ class SlotWriter:
         if self.slot.optional:
             return f"{self._view} if {self._present()} else None"
         return self._view
+
+    def _left(self) -> SlotLoad:
+        """A slot that a step writes: load fills no more than its tail."""
+        return SlotLoad(
+            self._field,
+            comment(self.slot.place.short, 8),
+            tuple(self._own_view()),
+            (),
+            (),
+            (f"poison_around(self.registry.{self._field}, None)",),
+            tuple(self._tails()),
+            (),
+            self._view,
+            self._view,
+        )
+
+    def _tails(self) -> Iterator[str]:
+        if self.tail.fill is None:
+            return
+        margin = "    " if self._guarded else ""
+        if self._guarded:
+            yield f"if {self._view} is not None:"
+        for axis in self._moving:
+            rows = self._extent(axis, live=True)
+            along = f", axis={axis}" if axis else ""
+            yield f"{margin}fill_tail({self._view}, {rows}, {self._fill()}{along})"
 
     def _computed(self) -> SlotLoad:
         compute = self.slot.compute

@@ -98,6 +98,7 @@ class _Planner:
             guard=rewrite(slot.when),
             tails=tails,
             place=slot.place,
+            written_by=None if slot.written_by is None else slot.written_by.step,
         )
 
     def _dimension(

@@ -45,7 +45,10 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSlot:
-    """One buffer of one runner. `tails` has an entry for every mode that loads the slot."""
+    """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
+
+    `written_by` is the step that writes its rows, where load does not.
+    """
 
     name: str
     doc: str
@@ -61,6 +64,7 @@ class PlannedSlot:
     guard: Expr
     tails: Mapping[str, Tail]
     place: Place
+    written_by: str | None = None
 
     @property
     def row_axis(self) -> int | None:

@@ -154,9 +154,11 @@ class Tails:
         self._report("U602", message, read.place, hint, related)
 
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
+        readers = tuple(dict.fromkeys(each.reader.name for each in reads))
+        if slot.written_by is not None and slot.written_by.rows == "padded":
+            return Tail(None, readers)
         if not reads:
             return Tail(self._fill_unmentioned(slot, mode, given), ())
-        readers = tuple(dict.fromkeys(each.reader.name for each in reads))
         if not self._has_rows(slot):
             self._report_without_rows(slot, reads[0])
             return Tail(None, readers)

@@ -17,15 +17,16 @@ HINT = "say with 'seen_in' where load sees it, or use what load does see"
 
 
 def check_seen(spec: Spec, expressions: Expressions) -> None:
-    """The rows of a batch, and the extents of computed slots, need no value that is assumed."""
+    """Rows of a batch, and extents of slots without a source, need no value that is assumed."""
     for mode in spec.modes:
         for axis, value in mode.axes:
             _check(f"axis '{axis}' of mode '{mode.name}'", (value,), mode, expressions)
     axes = {axis.name for axis in spec.axes}
     for slot in spec.slots:
-        if slot.compute is not None:
+        if slot.source is None:
             for mode in modes_named(spec.modes, slot.modes):
-                what = f"the shape of the computed slot '{slot.name}' in mode '{mode.name}'"
+                shape = f"the shape of slot '{slot.name}', which has no source,"
+                what = f"{shape} in mode '{mode.name}'"
                 _check(what, slot.shape, mode, expressions, hidden=axes)
 
 

@@ -71,7 +71,7 @@ def _check_value(
         collector.error(problems.UNGIVEN_VALUE, message, step.place)
         return
     for mode in modes:
-        if mode.name in runs.modes and (gap := _gap(mode, runs, given)) is not None:
+        if mode.name in runs.modes and (gap := gap_of(mode, runs, given)) is not None:
             message = (
                 f"step '{step.name}' takes '{value}', which no step before it gives "
                 f"in mode '{mode.name}'{gap}"
@@ -81,8 +81,11 @@ def _check_value(
             return
 
 
-def _gap(mode: Mode, runs: Circumstances, given: list[Circumstances]) -> str | None:
-    """Circumstances, in words, in which the step runs and nothing was given."""
+def gap_of(mode: Mode, runs: Circumstances, given: list[Circumstances]) -> str | None:
+    """Circumstances, in words, in which a step runs and none of those before it that give.
+
+    None if there are none, or more than MOST_CONDITIONS conditions to combine.
+    """
     givers = [each for each in given if mode.name in each.modes]
     taker = conjunction(mode.when, runs.when)
     conditions = (taker, *(each.when for each in givers))

@@ -7,12 +7,13 @@ from typing import cast
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.spec import problems
-from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, Slot
+from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, Slot, Writer
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Mapping, Scalar
 
 DEVICE_ROLES: tuple[DeviceRole, ...] = ("compute", "host")
+WRITERS = ("source", "compute", "written_by")
 
 
 def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
@@ -41,8 +42,9 @@ def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         refuse_on_overflow=fields.choice("on_overflow", ("refuse_config",)) is not None,
         doc=fields.text("doc", default=""),
         place=name.place,
+        written_by=_writer(reading, fields),
     )
-    _check_writer(reading, fields)
+    _check_writers(reading, fields)
     fields.finish()
     return slot
 
@@ -65,21 +67,40 @@ def _dtypes(reading: Reading, fields: Fields) -> tuple[Dtype, Dtype]:
     return dtypes[0] or "int64", dtypes[1] or "int64"
 
 
-def _check_writer(reading: Reading, fields: Fields) -> None:
-    """Exactly one of a source and a computation writes a slot."""
-    if "source" in fields and "compute" in fields:
-        message = f"{fields.what} has both a 'source' and a 'compute', expected one of them"
-        related = ((fields.key_place("source"), "the source"),)
-        place = fields.key_place("compute")
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
-    elif "source" not in fields and "compute" not in fields:
-        message = f"nothing writes {fields.what}: expected a 'source' or a 'compute'"
+def _writer(reading: Reading, fields: Fields) -> Writer | None:
+    """The step that writes the slot: its name, or a mapping with the rows that it writes."""
+    node = fields.raw("written_by")
+    if node is None:
+        return None
+    if not isinstance(node, Mapping):
+        return Writer(fields.identifier("written_by") or "", "padded", node.place)
+    inner = Fields(node, reading.collector, f"'written_by' of {fields.what}")
+    step = inner.identifier("step", required=True)
+    rows = inner.choice("rows", ("live", "padded"), default="padded")
+    inner.finish()
+    return Writer(step or "", "live" if rows == "live" else "padded", node.place)
+
+
+def _check_writers(reading: Reading, fields: Fields) -> None:
+    """Exactly one of a source, a computation and a step writes a slot."""
+    given = [key for key in WRITERS if key in fields]
+    if not given:
+        message = (
+            f"nothing writes {fields.what}: expected a 'source', a 'compute' or a 'written_by'"
+        )
         reading.collector.error(problems.MISSING_KEY, message, fields.node.place)
-    elif "compute" in fields:
-        for key in ("accepts", "optional"):
-            if key in fields:
-                message = f"{fields.what} is computed, so '{key}' says nothing about it"
-                reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+        return
+    first, *others = given
+    for other in others:
+        message = f"{fields.what} has both '{first}' and '{other}', expected one of them"
+        related = ((fields.key_place(first), f"'{first}'"),)
+        place = fields.key_place(other)
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
+    if others or first == "source":
+        return
+    for key in (each for each in ("accepts", "optional") if each in fields):
+        message = f"{fields.what} has no source, so '{key}' says nothing about it"
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
 
 
 def load_carried(reading: Reading, library: Fields) -> tuple[Carried, ...]:

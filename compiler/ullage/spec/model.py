@@ -188,13 +188,26 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
+class Writer:
+    """The step of the engine that writes a slot; `rows`: all of them, or only those of the batch.
+
+    Load fills the tail of a slot whose step writes live rows.
+    """
+
+    step: str
+    rows: Literal["live", "padded"]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
-    """One static input buffer.
+    """One static buffer.
 
     `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
     they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
     `live_<axis>` and `padded_<axis>`; `values`: the range of its elements; `optional`: the source
-    may be absent in a legal batch; `modes`: modes or families that load it (empty: all).
+    may be absent in a legal batch; `modes`: modes or families that load it (empty: all);
+    `written_by`: who writes it, if neither a source nor a computation does.
     """
 
     name: str
@@ -212,6 +225,7 @@ class Slot:
     refuse_on_overflow: bool
     doc: str
     place: Place
+    written_by: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)

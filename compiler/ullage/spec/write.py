@@ -33,6 +33,7 @@ from ullage.spec.model import (
     WarmUp,
     Within,
     Worker,
+    Writer,
 )
 from ullage.spec.stated import Audit, StatedFormula
 from ullage.spec.writing import (
@@ -135,6 +136,12 @@ def _transform(transform: Transform) -> Data:
     return {**written(transform, _TRANSFORM), **named(transform.assigns)}
 
 
+def _writer(writer: Writer) -> Data:
+    """The short form where the step writes all rows."""
+    short = writer.rows == "padded"
+    return writer.step if short else {"step": writer.step, "rows": writer.rows}
+
+
 _SLOT: Table[Slot] = {
     "shape": lambda slot: tuple(expression(extent) for extent in slot.shape),
     "dtype": lambda slot: (
@@ -145,6 +152,7 @@ _SLOT: Table[Slot] = {
     "device": lambda slot: None if slot.device == "compute" else slot.device,
     "source": lambda slot: source(slot.source),
     "compute": lambda slot: expression_if_any(slot.compute),
+    "written_by": lambda slot: None if slot.written_by is None else _writer(slot.written_by),
     "accepts": lambda slot: names(slot.accepts),
     "optional": lambda slot: "true" if slot.optional else None,
     "values": lambda slot: span(slot.values),

@@ -41,6 +41,7 @@ from ullage.wellformed.readers import check_readers
 from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
+from ullage.wellformed.writers import check_writers
 
 
 def check_problem(
@@ -64,6 +65,7 @@ def check_problem(
         check_rounds(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
+        check_writers(resolved, collector)
 
 
 def check_uses(

@@ -19,7 +19,7 @@ Several ranks of group dp are `DistributedRanks` in place of `SingleRank`.
 A refused batch raises a UllageRuntimeError with a code, and nothing is written.
 help(Config) and help(LiveBatch) say what each argument is, and which modes need it.
 The module `strategies` draws legal configurations and batches for property tests.
-Other workers: draft (EagerDraftRunner).
+Other workers: draft (DraftRunners).
 """
 
 from __future__ import annotations
@@ -27,26 +27,52 @@ from __future__ import annotations
 from .arenas import Arenas
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
     LiveBatch,
     Mode,
     Offer,
+    PrefillGraphDraftBatch,
+    PrefillGraphTargetBatch,
     Rows,
 )
-from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
-from .config import Config, CpStrategy, MoeA2aBackend, SpeculativeAlgorithm
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetEngine,
     DecodeGraphTargetFacts,
+    DraftGraphDraftEngine,
+    DraftGraphDraftFacts,
     EagerDraftEngine,
     EagerTargetEngine,
+    PrefillGraphDraftEngine,
+    PrefillGraphDraftFacts,
+    PrefillGraphTargetEngine,
+    PrefillGraphTargetFacts,
 )
-from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
-from .selection import TargetRunners
+from .prefill_graph_draft import PrefillGraphDraftRunner
+from .prefill_graph_target import PrefillGraphTargetRunner
+from .registry import (
+    DecodeGraphTargetRegistry,
+    DraftGraphDraftRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
+from .selection import DraftRunners, TargetRunners
 
 __all__ = [
     "Arenas",
@@ -58,6 +84,13 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DraftGraphDraftBatch",
+    "DraftGraphDraftCapacities",
+    "DraftGraphDraftEngine",
+    "DraftGraphDraftFacts",
+    "DraftGraphDraftRegistry",
+    "DraftGraphDraftRunner",
+    "DraftRunners",
     "EagerDraftBatch",
     "EagerDraftCapacities",
     "EagerDraftEngine",
@@ -72,6 +105,19 @@ __all__ = [
     "Mode",
     "MoeA2aBackend",
     "Offer",
+    "PrefillGraphBackend",
+    "PrefillGraphDraftBatch",
+    "PrefillGraphDraftCapacities",
+    "PrefillGraphDraftEngine",
+    "PrefillGraphDraftFacts",
+    "PrefillGraphDraftRegistry",
+    "PrefillGraphDraftRunner",
+    "PrefillGraphTargetBatch",
+    "PrefillGraphTargetCapacities",
+    "PrefillGraphTargetEngine",
+    "PrefillGraphTargetFacts",
+    "PrefillGraphTargetRegistry",
+    "PrefillGraphTargetRunner",
     "Rows",
     "SpeculativeAlgorithm",
     "TargetRunners",

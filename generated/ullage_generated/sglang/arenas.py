@@ -15,9 +15,23 @@ from ullage_runtime.arena_regions import Regions, SharedArena
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.version import require_generated_code_version
 
-from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
-from .config import Config
-from .registry import DecodeGraphTargetRegistry, EagerDraftRegistry, EagerTargetRegistry
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
+from .config import Config, SpeculativeAlgorithm
+from .registry import (
+    DecodeGraphTargetRegistry,
+    DraftGraphDraftRegistry,
+    EagerDraftRegistry,
+    EagerTargetRegistry,
+    PrefillGraphDraftRegistry,
+    PrefillGraphTargetRegistry,
+)
 
 require_generated_code_version(3, __name__)
 
@@ -29,12 +43,21 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: int
+    """Where the buffers of the runner draft_graph of worker draft begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
     # specs/sglang/runners/eager.yaml:1
     eager_draft: int
     """Where the buffers of the runner eager of worker draft begin."""
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: int
+    """Where the buffers of the runner prefill_graph of worker target begin."""
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: int
+    """Where the buffers of the runner prefill_graph of worker draft begin."""
     size: int
     """Bytes of the arena."""
 
@@ -43,24 +66,36 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
+        bytes_of_prefill_graph_target: int,
+        bytes_of_prefill_graph_draft: int,
     ) -> ArenaPlan:
         """From what each runner takes; 0 bytes for one that the configuration does not have.
 
         A runner begins where those end that may be alive while it is.
         """
         start_of_decode_graph_target = 0
+        start_of_draft_graph_draft = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
+        start_of_prefill_graph_target = 0
+        start_of_prefill_graph_draft = 0
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
+            prefill_graph_target=start_of_prefill_graph_target,
+            prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
+                start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+                start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             ),
         )
 
@@ -77,10 +112,16 @@ class Arenas:
     """The configuration that they are made for."""
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: Regions | None
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft: Regions | None
     # specs/sglang/runners/eager.yaml:1
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
     eager_draft: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_target: Regions | None
+    # specs/sglang/runners/prefill_graph.yaml:1
+    prefill_graph_draft: Regions | None
 
     @classmethod
     def allocate(
@@ -99,6 +140,13 @@ class Arenas:
             if config.enable_decode_graph
             else None
         )
+        draft_graph_draft = (
+            DraftGraphDraftRegistry.layout(
+                config, DraftGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_graph
+            else None
+        )
         eager_target = EagerTargetRegistry.layout(
             config, EagerTargetCapacities.of(config), device=device, debug=debug
         )
@@ -109,19 +157,53 @@ class Arenas:
             if config.has_draft_worker
             else None
         )
+        prefill_graph_target = (
+            PrefillGraphTargetRegistry.layout(
+                config, PrefillGraphTargetCapacities.of(config), device=device, debug=debug
+            )
+            if config.enable_prefill_graph
+            else None
+        )
+        prefill_graph_draft = (
+            PrefillGraphDraftRegistry.layout(
+                config, PrefillGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker
+            and config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            else None
+        )
         compute = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
+            if draft_graph_draft is not None
+            else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.compute.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         host = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
+            if draft_graph_draft is not None
+            else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
+            bytes_of_prefill_graph_target=prefill_graph_target.host.size_bytes
+            if prefill_graph_target is not None
+            else 0,
+            bytes_of_prefill_graph_draft=prefill_graph_draft.host.size_bytes
+            if prefill_graph_draft is not None
+            else 0,
         )
         compute_arena = SharedArena(device, compute.size, debug=debug)
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
@@ -141,6 +223,18 @@ class Arenas:
             )
             if decode_graph_target is not None
             else None,
+            draft_graph_draft=Regions(
+                compute_arena.region(
+                    "draft_graph of worker draft",
+                    compute.draft_graph_draft,
+                    draft_graph_draft.compute,
+                ),
+                host_arena.region(
+                    "draft_graph of worker draft", host.draft_graph_draft, draft_graph_draft.host
+                ),
+            )
+            if draft_graph_draft is not None
+            else None,
             eager_target=Regions(
                 compute_arena.region(
                     "eager of worker target", compute.eager_target, eager_target.compute
@@ -154,5 +248,33 @@ class Arenas:
                 host_arena.region("eager of worker draft", host.eager_draft, eager_draft.host),
             )
             if eager_draft is not None
+            else None,
+            prefill_graph_target=Regions(
+                compute_arena.region(
+                    "prefill_graph of worker target",
+                    compute.prefill_graph_target,
+                    prefill_graph_target.compute,
+                ),
+                host_arena.region(
+                    "prefill_graph of worker target",
+                    host.prefill_graph_target,
+                    prefill_graph_target.host,
+                ),
+            )
+            if prefill_graph_target is not None
+            else None,
+            prefill_graph_draft=Regions(
+                compute_arena.region(
+                    "prefill_graph of worker draft",
+                    compute.prefill_graph_draft,
+                    prefill_graph_draft.compute,
+                ),
+                host_arena.region(
+                    "prefill_graph of worker draft",
+                    host.prefill_graph_draft,
+                    prefill_graph_draft.host,
+                ),
+            )
+            if prefill_graph_draft is not None
             else None,
         )

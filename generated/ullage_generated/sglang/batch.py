@@ -35,6 +35,14 @@ class Mode(Enum):
     # specs/sglang/modes/capture.yaml:1
     CAPTURE = "capture"
     """A graph is captured with each number of rows."""
+    # specs/sglang/modes/capture_draft.yaml:1
+    CAPTURE_DRAFT = "capture_draft"
+    """A graph of draft steps is captured with each number of requests."""
+    # specs/sglang/modes/capture_prefill.yaml:1
+    CAPTURE_PREFILL = "capture_prefill"
+    """A graph is captured with each number of tokens, as one request unless it holds the
+    attention.
+    """
     # specs/sglang/modes/decode.yaml:1
     DECODE = "decode"
     """One token for each running request."""
@@ -87,6 +95,8 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.ADAPTIVE_DRAFT_EXTEND: "extend",
     Mode.ADAPTIVE_VERIFY: "target_verify",
     Mode.CAPTURE: "capture",
+    Mode.CAPTURE_DRAFT: "capture",
+    Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
     Mode.DLLM_EXTEND: "extend",
@@ -104,16 +114,18 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.ADAPTIVE_DRAFT_EXTEND: ("extending",),
     Mode.ADAPTIVE_VERIFY: ("extending",),
     Mode.CAPTURE: ("capturing",),
+    Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
+    Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
     Mode.DRAFT_EXTEND: ("extending",),
-    Mode.EAGLE_DRAFT: ("decoding",),
-    Mode.EXTEND: ("extending",),
+    Mode.EAGLE_DRAFT: ("decoding", "drafting"),
+    Mode.EXTEND: ("extending", "prefilling"),
     Mode.FROZEN_KV_DRAFT: ("decoding",),
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
-    Mode.MIXED: ("extending",),
+    Mode.MIXED: ("extending", "prefilling"),
     Mode.SPLIT_PREFILL: ("extending",),
     Mode.TARGET_VERIFY: ("extending",),
 }
@@ -143,7 +155,7 @@ class LiveBatch:
 
     Without live rows none of them is needed.
 
-    batch_size: Requests; needed in every mode but mixed.
+    batch_size: Requests; needed in every mode but capture_prefill, mixed.
     input_ids: [tokens], int64 or int32: token ids; optional.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     running_requests: Running; needed in mixed.
@@ -151,41 +163,70 @@ class LiveBatch:
     prefill_tokens: Prefill_tokens; needed in mixed.
     positions: [tokens], int64 or int32: rotary positions; needed in every mode.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
-        padding; optional.
-    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis;
-        optional.
+        padding; optional in every mode but capture_draft.
+    mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
+        tokens], int64: three-axis rotary positions; optional.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
-        padding; needed in every mode.
-    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode.
+        padding; [requests], int64 or int32: rows of the request table; needed in every mode but
+        capture_prefill; optional in capture_prefill.
+    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode but
+        capture_prefill; optional in capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; optional.
-    extend_seq_lens: [requests], int32 or int64: new tokens of each request; needed in every mode
-        but capture, decode, eagle_draft, frozen_kv_draft.
-    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; needed in every mode
-        but capture, decode, eagle_draft, frozen_kv_draft.
-    extend_start_loc: [requests], int32 or int64: first token of each request; optional in every
-        mode but capture, decode, eagle_draft, frozen_kv_draft.
-    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional.
-    mamba_track_indices: [requests], int64: where the state of each request is kept; optional.
-    mamba_track_mask: [requests], bool: whether the state is kept in this round; optional.
-    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional.
-    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional.
+    extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
+        int32: new tokens of each request; needed in every mode but capture, capture_draft,
+        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
+        int32: tokens already in the pool; needed in every mode but capture, capture_draft,
+        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
+        int32: first token of each request; optional in every mode but capture, capture_draft,
+        decode, eagle_draft, frozen_kv_draft.
+    encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
+        every mode but capture_draft, capture_prefill.
+    mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
+        every mode but capture_draft.
+    mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
+        mode but capture_draft.
+    ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
+        in every mode but capture_draft, capture_prefill.
+    ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
+        mode but capture_draft, capture_prefill.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+        rank computed; optional in every mode but adaptive_draft_extend, capture_draft,
+        decode_beside_extend, draft_extend, eagle_draft, frozen_kv_draft, split_prefill.
     pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        adaptive_verify, capture, decode, dllm_extend, target_verify.
+        every mode but adaptive_draft_extend, capture_draft, decode_beside_extend, draft_extend,
+        eagle_draft, frozen_kv_draft, split_prefill.
+    draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
+        key-value slots of all draft steps; optional in capture_draft, eagle_draft.
+    topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
+        optional in capture_draft, eagle_draft.
+    topk_index: [requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
+        capture_draft, eagle_draft.
+    hidden_states: [requests, draft_hidden_size], bfloat16 or float32: hidden states that the first
+        step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the
+        target for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+    temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
+        eagle_draft.
+    top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
+        capture_draft, eagle_draft.
+    orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
+        in capture_prefill, extend, mixed.
+    mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
+        optional in capture_prefill, extend, mixed.
     adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
     mode: Mode
     # specs/sglang/modes/adaptive_draft_extend.yaml:7
     batch_size: int = 0
-    """Requests; needed in every mode but mixed."""
+    """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:135
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -203,52 +244,79 @@ class LiveBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
-    optional.
+    optional in every mode but capture_draft.
     """
     # specs/sglang/slots.yaml:13
+    # specs/sglang/slots.yaml:111
     mrope_positions: Tensor | None = None
-    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; optional."""
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
+    int64: three-axis rotary positions; optional.
+    """
     # specs/sglang/slots.yaml:16
+    # specs/sglang/slots.yaml:101
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
-    needed in every mode.
+    [requests], int64 or int32: rows of the request table; needed in every mode but
+    capture_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:19
+    # specs/sglang/slots.yaml:89
     seq_lens: Tensor | None = None
-    """[requests], int64 or int32: tokens of each sequence; needed in every mode."""
+    """[requests], int64 or int32: tokens of each sequence; needed in every mode but
+    capture_prefill; optional in capture_prefill.
+    """
     # specs/sglang/slots.yaml:22
+    # specs/sglang/slots.yaml:108
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; optional."""
     # specs/sglang/slots.yaml:25
+    # specs/sglang/slots.yaml:92
     extend_seq_lens: Tensor | None = None
-    """[requests], int32 or int64: new tokens of each request; needed in every mode but capture,
-    decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
+    tokens of each request; needed in every mode but capture, capture_draft, capture_prefill,
+    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:95
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens already in the pool; needed in every mode but capture,
-    decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
+    already in the pool; needed in every mode but capture, capture_draft, capture_prefill,
+    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:31
+    # specs/sglang/slots.yaml:98
     extend_start_loc: Tensor | None = None
-    """[requests], int32 or int64: first token of each request; optional in every mode but
-    capture, decode, eagle_draft, frozen_kv_draft.
+    """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
+    token of each request; optional in every mode but capture, capture_draft, decode,
+    eagle_draft, frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:34
     encoder_lens: Tensor | None = None
-    """[requests], int32 or int64: positions of the encoder for each request; optional."""
+    """[requests], int32 or int64: positions of the encoder for each request; optional in every
+    mode but capture_draft, capture_prefill.
+    """
     # specs/sglang/slots.yaml:37
+    # specs/sglang/slots.yaml:115
     mamba_track_indices: Tensor | None = None
-    """[requests], int64: where the state of each request is kept; optional."""
+    """[requests], int64: where the state of each request is kept; optional in every mode but
+    capture_draft.
+    """
     # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:119
     mamba_track_mask: Tensor | None = None
-    """[requests], bool: whether the state is kept in this round; optional."""
+    """[requests], bool: whether the state is kept in this round; optional in every mode but
+    capture_draft.
+    """
     # specs/sglang/slots.yaml:43
     ngram_column_starts: Tensor | None = None
-    """[requests], int32 or int64: where the tokens of a request begin; optional."""
+    """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
+    but capture_draft, capture_prefill.
+    """
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None = None
-    """[requests], int32 or int64: tokens of a request to look up; optional."""
+    """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
+    capture_draft, capture_prefill.
+    """
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
@@ -257,14 +325,58 @@ class LiveBatch:
     # specs/sglang/slots.yaml:58
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+    optional in every mode but adaptive_draft_extend, capture_draft, decode_beside_extend,
+    draft_extend, eagle_draft, frozen_kv_draft, split_prefill.
     """
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-    adaptive_verify, capture, decode, dllm_extend, target_verify.
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in every mode
+    but adaptive_draft_extend, capture_draft, decode_beside_extend, draft_extend, eagle_draft,
+    frozen_kv_draft, split_prefill.
     """
-    # specs/sglang/engine.yaml:82
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc: Tensor | None = None
+    """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
+    all draft steps; optional in capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:71
+    topk_p: Tensor | None = None
+    """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
+    in capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:74
+    topk_index: Tensor | None = None
+    """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
+    capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:126
+    hidden_states: Tensor | None = None
+    """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
+    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target
+    for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+    """
+    # specs/sglang/slots.yaml:80
+    temperatures: Tensor | None = None
+    """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
+    eagle_draft.
+    """
+    # specs/sglang/slots.yaml:83
+    top_ks: Tensor | None = None
+    """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
+    capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:104
+    orig_seq_lens: Tensor | None = None
+    """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
+    capture_prefill, extend, mixed.
+    """
+    # specs/sglang/slots.yaml:122
+    mamba_track_seqlens: Tensor | None = None
+    """[requests], int32 or int64: after how many tokens the state is kept; optional in
+    capture_prefill, extend, mixed.
+    """
+    # specs/sglang/engine.yaml:84
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -357,10 +469,97 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:135
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftGraphDraftBatch:
+    """A batch as the runner draft_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc: Tensor | None
+    """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
+    has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:68
+    draft_seq_lens_of_one: Tensor | None
+    """[requests], int32: a draft step extends each request by one token; only where
+    has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:71
+    draft_topk_p: Tensor | None
+    """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
+    where has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:74
+    draft_topk_index: Tensor | None
+    """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:77
+    draft_hidden_states: Tensor | None
+    """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
+    only where has_draft_graph.
+    """
+    # specs/sglang/slots.yaml:80
+    draft_temperatures: Tensor | None
+    """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:83
+    draft_top_ks: Tensor | None
+    """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
+    # specs/sglang/slots.yaml:86
+    draft_probs: Tensor | None
+    """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
+    has_draft_graph and speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:135
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -443,10 +642,10 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:135
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -526,10 +725,195 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:135
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphTargetBatch:
+    """A batch as the runner prefill_graph of worker target has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:135
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillGraphDraftBatch:
+    """A batch as the runner prefill_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
+    pp_size > 1.
+    """
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence; only where has_static_requests."""
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    """[requests], int64: new tokens of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    """[requests], int64: tokens already in the pool; only where has_static_requests."""
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    """[requests], int64: first token of each request; only where has_static_requests."""
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; only where has_static_requests."""
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence before it was cut; only where
+    has_static_requests.
+    """
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
+    is_multimodal.
+    """
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    """[requests], bool: whether the state is kept in this round; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    """[requests], int32: after how many tokens the state is kept; only where
+    tracks_mamba_prefixes.
+    """
+    # specs/sglang/slots.yaml:126
+    static_draft_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
+    only where has_static_requests.
+    """
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:135
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

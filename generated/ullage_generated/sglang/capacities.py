@@ -90,6 +90,68 @@ class DecodeGraphTargetCapacities:
         )
 
 
+# specs/sglang/runners/draft_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftCapacities:
+    """Elements along each axis that the runner draft_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc_0: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk * speculative_num_steps.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_graph",
+                        "specs/sglang/runners/draft_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
+        draft_cache_loc_0 = (
+            max(present(config.captured_drafts))
+            * present(config.speculative_eagle_topk)
+            * present(config.speculative_num_steps)
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            draft_cache_loc_0=draft_cache_loc_0,
+        )
+
+
 # specs/sglang/runners/eager.yaml:1
 @dataclass(frozen=True, slots=True)
 class EagerTargetCapacities:
@@ -466,4 +528,194 @@ class EagerDraftCapacities:
             requests=requests,
             tokens=tokens,
             extend_seq_lens_0=extend_seq_lens_0,
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetCapacities:
+    """Elements along each axis that the runner prefill_graph of worker target holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_prefill, extend; proved: sound and tight.
+
+    Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    prefill_limit_target, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
+    if require_mlp_sync else prefill_limit_target, prefill_limit_target if require_mlp_sync else
+    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
+    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else
+    prefill_limit_target) else 0).
+
+    Attained in capture_prefill by tokens = 1.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_target,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
+    else prefill_limit_target, prefill_limit_target if require_mlp_sync else max(captured_tokens)),
+    tokens = min(max_running_requests, prefill_limit_target, max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_target,
+    prefill_limit_target if require_mlp_sync else max(captured_tokens)),
+    requests@decode_beside_extend = 1, requests@extend = 1, tokens@extend = 1, brought 0 = 0,
+    brought 1 = 0.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: max(captured_tokens).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> PrefillGraphTargetCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not config.enable_prefill_graph:
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner prefill_graph of worker target",
+                        None,
+                        "it exists only where enable_prefill_graph",
+                        "specs/sglang/runners/prefill_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(
+            # capture_prefill, specs/sglang/modes/capture_prefill.yaml:1
+            present(config.full_prefill_max_req) if config.whole_prefill_graph else 1,
+            # extend, specs/sglang/modes/extend.yaml:1
+            min(
+                config.max_running_requests,
+                config.prefill_limit_target,
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.prefill_limit_target,
+                config.prefill_limit_target
+                if config.require_mlp_sync
+                else max(present(config.captured_tokens)),
+            )
+            if not config.dllm
+            and not config.whole_prefill_graph
+            and (
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.prefill_limit_target
+            )
+            >= 1
+            else 0,
+        )
+        tokens = max(present(config.captured_tokens))
+        return cls(
+            requests=requests,
+            tokens=tokens,
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftCapacities:
+    """Elements along each axis that the runner prefill_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_prefill, extend; proved: sound and tight.
+
+    Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    prefill_limit_draft, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
+    if require_mlp_sync else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else
+    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
+    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft)
+    else 0).
+
+    Attained in capture_prefill by tokens = 1.
+
+    Attained in extend by requests = min(max_running_requests, prefill_limit_draft,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
+    else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else max(captured_tokens)),
+    tokens = min(max_running_requests, prefill_limit_draft, max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft,
+    prefill_limit_draft if require_mlp_sync else max(captured_tokens)), requests@extend = 1,
+    tokens@extend = 1, brought 0 = 0.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: max(captured_tokens).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> PrefillGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (
+            config.has_draft_worker
+            and config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+        ):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner prefill_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and enable_prefill_graph and "
+                        "speculative_algorithm == eagle",
+                        "specs/sglang/runners/prefill_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(
+            # capture_prefill, specs/sglang/modes/capture_prefill.yaml:1
+            present(config.full_prefill_max_req) if config.whole_prefill_graph else 1,
+            # extend, specs/sglang/modes/extend.yaml:1
+            min(
+                config.max_running_requests,
+                present(config.prefill_limit_draft),
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else present(config.prefill_limit_draft),
+                present(config.prefill_limit_draft)
+                if config.require_mlp_sync
+                else max(present(config.captured_tokens)),
+            )
+            if not config.dllm
+            and not config.whole_prefill_graph
+            and (
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else present(config.prefill_limit_draft)
+            )
+            >= 1
+            else 0,
+        )
+        tokens = max(present(config.captured_tokens))
+        return cls(
+            requests=requests,
+            tokens=tokens,
         )

@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(3, __name__)
 
 
-# specs/sglang/engine.yaml:54
+# specs/sglang/engine.yaml:56
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:57
+# specs/sglang/engine.yaml:59
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:73
+# specs/sglang/engine.yaml:75
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -50,6 +50,15 @@ class SpeculativeAlgorithm(StrEnum):
     FROZEN_KV_MTP = "frozen_kv_mtp"
     DFLASH = "dflash"
     NGRAM = "ngram"
+
+
+# specs/sglang/engine.yaml:118
+class PrefillGraphBackend(StrEnum):
+    """Whether attention stays outside of the graph, breaks it or is a part of it."""
+
+    PIECEWISE = "piecewise"
+    BREAKABLE = "breakable"
+    FULL = "full"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +120,22 @@ class Config:
     enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
     capture_requests: Rows that decode graphs are asked for; the default is that of a large device
         without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    enable_prefill_graph: Replay captured graphs for prompts.
+    prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
+        it; None unless enable_prefill_graph.
+    capture_tokens: Tokens that prefill graphs are asked for; the default is that of chunks of 8192;
+        in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
+        65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
+    is_multimodal: The model takes images and the like.
+    disable_radix_cache: Prefixes are not reused.
+    draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
+        1048576]; None unless has_draft_worker.
+    draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
+        unless has_draft_worker.
+    draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
+    speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
+        has_draft_worker.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -120,154 +145,194 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:21
+    # specs/sglang/engine.yaml:23
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:24
+    # specs/sglang/engine.yaml:26
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:24
+    # specs/sglang/engine.yaml:26
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:27
+    # specs/sglang/engine.yaml:29
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:31
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:32
+    # specs/sglang/engine.yaml:34
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:35
+    # specs/sglang/engine.yaml:37
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:37
+    # specs/sglang/engine.yaml:39
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:39
+    # specs/sglang/engine.yaml:41
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:41
+    # specs/sglang/engine.yaml:43
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:43
+    # specs/sglang/engine.yaml:45
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:46
+    # specs/sglang/engine.yaml:48
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:47
+    # specs/sglang/engine.yaml:49
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:50
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:50
+    # specs/sglang/engine.yaml:52
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:54
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:55
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:54
+    # specs/sglang/engine.yaml:56
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:57
+    # specs/sglang/engine.yaml:59
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:61
+    # specs/sglang/engine.yaml:63
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:65
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:64
+    # specs/sglang/engine.yaml:66
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:67
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:68
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:69
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:71
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:73
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:73
+    # specs/sglang/engine.yaml:75
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:76
+    # specs/sglang/engine.yaml:78
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:79
+    # specs/sglang/engine.yaml:81
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:82
+    # specs/sglang/engine.yaml:84
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:86
+    # specs/sglang/engine.yaml:88
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:90
+    # specs/sglang/engine.yaml:92
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:93
+    # specs/sglang/engine.yaml:95
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:97
+    # specs/sglang/engine.yaml:99
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:101
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:103
+    # specs/sglang/engine.yaml:105
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:108
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:110
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:114
+    # specs/sglang/engine.yaml:116
+    enable_prefill_graph: bool
+    """Replay captured graphs for prompts."""
+    # specs/sglang/engine.yaml:118
+    prefill_graph_backend: PrefillGraphBackend | None = None
+    """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
+    enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:121
+    capture_tokens: tuple[int, ...] | None = None
+    """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
+    tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:128
+    full_prefill_max_req: int | None = None
+    """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
+    enable_prefill_graph and prefill_graph_backend == full.
+    """
+    # specs/sglang/engine.yaml:133
+    is_multimodal: bool
+    """The model takes images and the like."""
+    # specs/sglang/engine.yaml:134
+    disable_radix_cache: bool
+    """Prefixes are not reused."""
+    # specs/sglang/engine.yaml:135
+    draft_input_size: int | None = None
+    """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
+    unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:139
+    draft_hidden_size: int | None = None
+    """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
+    has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:142
+    draft_vocab_size: int | None = None
+    """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:145
+    speculative_use_rejection_sampling: bool | None = None
+    """Drafts are sampled and not the most likely; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:148
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:150
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:153
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:155
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:158
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -314,6 +379,16 @@ class Config:
         request_pool_size: int | None = None,
         enable_decode_graph: bool = False,
         capture_requests: tuple[int, ...] | None = None,
+        enable_prefill_graph: bool = False,
+        prefill_graph_backend: PrefillGraphBackend | None = None,
+        capture_tokens: tuple[int, ...] | None = None,
+        full_prefill_max_req: int | None = None,
+        is_multimodal: bool = False,
+        disable_radix_cache: bool = False,
+        draft_input_size: int | None = None,
+        draft_hidden_size: int | None = None,
+        draft_vocab_size: int | None = None,
+        speculative_use_rejection_sampling: bool | None = None,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -325,16 +400,16 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:24
+        # specs/sglang/engine.yaml:26
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:76
+        # specs/sglang/engine.yaml:78
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:79
+        # specs/sglang/engine.yaml:81
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -347,20 +422,20 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:88
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:90
+        # specs/sglang/engine.yaml:92
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:95
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -372,17 +447,17 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:93",
+                "specs/sglang/engine.yaml:95",
             )
-        # specs/sglang/engine.yaml:97
+        # specs/sglang/engine.yaml:99
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:103
+        # specs/sglang/engine.yaml:105
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:110
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -422,10 +497,104 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:116
+        # specs/sglang/engine.yaml:118
+        if prefill_graph_backend is None and enable_prefill_graph:
+            prefill_graph_backend = PrefillGraphBackend.BREAKABLE
+        # specs/sglang/engine.yaml:121
+        if capture_tokens is None and enable_prefill_graph:
+            capture_tokens = (
+                4,
+                8,
+                12,
+                16,
+                20,
+                24,
+                28,
+                32,
+                48,
+                64,
+                80,
+                96,
+                112,
+                128,
+                144,
+                160,
+                176,
+                192,
+                208,
+                224,
+                240,
+                256,
+                288,
+                320,
+                352,
+                384,
+                416,
+                448,
+                480,
+                512,
+                576,
+                640,
+                704,
+                768,
+                832,
+                896,
+                960,
+                1024,
+                1280,
+                1536,
+                1792,
+                2048,
+                2304,
+                2560,
+                2816,
+                3072,
+                3328,
+                3584,
+                3840,
+                4096,
+                4608,
+                5120,
+                5632,
+                6144,
+                6656,
+                7168,
+                7680,
+                8192,
+            )
+        # specs/sglang/engine.yaml:128
+        if full_prefill_max_req is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
+        # specs/sglang/engine.yaml:135
+        if draft_input_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_input_size = hidden_size
+        # specs/sglang/engine.yaml:139
+        if draft_hidden_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_hidden_size = hidden_size
+        # specs/sglang/engine.yaml:142
+        if draft_vocab_size is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            draft_vocab_size = vocab_size
+        # specs/sglang/engine.yaml:145
+        if speculative_use_rejection_sampling is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            speculative_use_rejection_sampling = False
+        # specs/sglang/engine.yaml:150
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:155
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -468,6 +637,16 @@ class Config:
             request_pool_size=request_pool_size,
             enable_decode_graph=enable_decode_graph,
             capture_requests=capture_requests,
+            enable_prefill_graph=enable_prefill_graph,
+            prefill_graph_backend=prefill_graph_backend,
+            capture_tokens=capture_tokens,
+            full_prefill_max_req=full_prefill_max_req,
+            is_multimodal=is_multimodal,
+            disable_radix_cache=disable_radix_cache,
+            draft_input_size=draft_input_size,
+            draft_hidden_size=draft_hidden_size,
+            draft_vocab_size=draft_vocab_size,
+            speculative_use_rejection_sampling=speculative_use_rejection_sampling,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -495,20 +674,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:21",
+            "specs/sglang/engine.yaml:23",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:24",
+            "specs/sglang/engine.yaml:26",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:73",
+            "specs/sglang/engine.yaml:75",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -517,47 +696,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:24",
+                    "specs/sglang/engine.yaml:26",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:24",
+                    "specs/sglang/engine.yaml:26",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:27"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:29"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:29",
+            "specs/sglang/engine.yaml:31",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:32"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:34"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:35"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:37"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:37"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:39"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:39")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:41")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:43")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:46")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:47")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:48")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:50")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:52")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:41")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:43")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:45")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:48")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:49")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:50")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:52")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:54")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:53"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:55"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:54"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:56"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -573,37 +752,37 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:57",
+            "specs/sglang/engine.yaml:59",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:61"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:63"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:63")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:65")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:64"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:65"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:66"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:66"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:67"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:67")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:69"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:68"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:71")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:69")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:71"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:73")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
-                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:76"
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:78"
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:76",
+                    "specs/sglang/engine.yaml:78",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -612,14 +791,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:79",
+                    "specs/sglang/engine.yaml:81",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:79",
+                    "specs/sglang/engine.yaml:81",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -628,14 +807,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:82",
+                    "specs/sglang/engine.yaml:84",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:82",
+                    "specs/sglang/engine.yaml:84",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -644,14 +823,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:88",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:86",
+                    "specs/sglang/engine.yaml:88",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -660,14 +839,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:90",
+                    "specs/sglang/engine.yaml:92",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:90",
+                    "specs/sglang/engine.yaml:92",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -676,37 +855,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:93",
+                    "specs/sglang/engine.yaml:95",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:93",
+                    "specs/sglang/engine.yaml:95",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:97",
+                    "specs/sglang/engine.yaml:99",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:97",
+                    "specs/sglang/engine.yaml:99",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:99"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:101"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:103"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:105"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:106"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:108"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -715,17 +894,136 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:110",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:108",
+                    "specs/sglang/engine.yaml:110",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:114"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:116"
+        )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.choice(
+                    "prefill_graph_backend",
+                    self.prefill_graph_backend,
+                    ("piecewise", "breakable", "full"),
+                    "specs/sglang/engine.yaml:118",
+                )
+            else:
+                problems.unset(
+                    "prefill_graph_backend",
+                    self.prefill_graph_backend,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:118",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.integers(
+                    "capture_tokens",
+                    self.capture_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:121",
+                )
+            else:
+                problems.unset(
+                    "capture_tokens",
+                    self.capture_tokens,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:121",
+                )
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if (
+                self.enable_prefill_graph
+                and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+            ):
+                problems.integer(
+                    "full_prefill_max_req",
+                    self.full_prefill_max_req,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:128",
+                )
+            else:
+                problems.unset(
+                    "full_prefill_max_req",
+                    self.full_prefill_max_req,
+                    "enable_prefill_graph and prefill_graph_backend == full",
+                    "specs/sglang/engine.yaml:128",
+                )
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:133")
+        problems.boolean(
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:134"
+        )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_input_size",
+                    self.draft_input_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:135",
+                )
+            else:
+                problems.unset(
+                    "draft_input_size",
+                    self.draft_input_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:135",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:139",
+                )
+            else:
+                problems.unset(
+                    "draft_hidden_size",
+                    self.draft_hidden_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:139",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    2,
+                    16777216,
+                    "specs/sglang/engine.yaml:142",
+                )
+            else:
+                problems.unset(
+                    "draft_vocab_size",
+                    self.draft_vocab_size,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:142",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.boolean(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "specs/sglang/engine.yaml:145",
+                )
+            else:
+                problems.unset(
+                    "speculative_use_rejection_sampling",
+                    self.speculative_use_rejection_sampling,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:145",
+                )
+        problems.boolean(
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:148"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -734,17 +1032,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:150",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:150",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:119"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:153"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -753,16 +1051,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:155",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:155",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:124")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:158")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -774,7 +1072,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:82",
+                "specs/sglang/engine.yaml:84",
             )
         if problems.passed(
             "tp_size",
@@ -824,7 +1122,107 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:240",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "capture_tokens",
+            "full_prefill_max_req",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_tokens != (),
+                    "captured_tokens has an element",
+                    "it is [align_up(tokens, graph_multiple) for tokens in capture_tokens if "
+                    "align_up(tokens, graph_multiple) >= cp_align and tokens <= "
+                    "(full_prefill_max_req * context_length if whole_prefill_graph else "
+                    "request_pool_size * context_length)]",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_prefill_graph": self.enable_prefill_graph,
+                        "prefill_graph_backend": self.prefill_graph_backend,
+                        "capture_tokens": self.capture_tokens,
+                        "full_prefill_max_req": self.full_prefill_max_req,
+                    },
+                    "specs/sglang/engine.yaml:254",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_drafts != (),
+                    "captured_drafts has an element",
+                    "it is [min(rows, graph_rows) for rows in capture_requests if min(rows, "
+                    "graph_rows) % graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:266",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -837,7 +1235,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:128",
+                "specs/sglang/engine.yaml:162",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -848,7 +1246,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:130",
+                "specs/sglang/engine.yaml:164",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -859,7 +1257,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:132",
+                "specs/sglang/engine.yaml:166",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -882,7 +1280,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:135",
+                "specs/sglang/engine.yaml:169",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -903,7 +1301,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:138",
+                "specs/sglang/engine.yaml:172",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -927,7 +1325,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:141",
+                "specs/sglang/engine.yaml:175",
             )
         if problems.passed(
             "tp_size",
@@ -964,7 +1362,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:144",
+                "specs/sglang/engine.yaml:178",
             )
         if problems.passed(
             "tp_size",
@@ -996,7 +1394,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:147",
+                "specs/sglang/engine.yaml:181",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1007,7 +1405,42 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:149",
+                "specs/sglang/engine.yaml:183",
+            )
+        if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
+            problems.constraint(
+                not self.enable_prefill_graph or (not self.is_encoder_decoder and not self.dllm),
+                "not enable_prefill_graph or not is_encoder_decoder and not dllm",
+                "prefill graphs are off for encoder-decoders and diffusion models",
+                {
+                    "dllm_block_size": self.dllm_block_size,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                    "is_encoder_decoder": self.is_encoder_decoder,
+                },
+                "specs/sglang/engine.yaml:185",
+            )
+        if problems.passed(
+            "request_pool_size",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "full_prefill_max_req",
+        ):
+            problems.constraint(
+                not (
+                    self.enable_prefill_graph
+                    and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+                )
+                or present(self.full_prefill_max_req) <= self.request_pool_size,
+                "not (enable_prefill_graph and prefill_graph_backend == full) or "
+                "full_prefill_max_req <= request_pool_size",
+                "each request of a prefill graph has a row of the request table",
+                {
+                    "request_pool_size": self.request_pool_size,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                    "prefill_graph_backend": self.prefill_graph_backend,
+                    "full_prefill_max_req": self.full_prefill_max_req,
+                },
+                "specs/sglang/engine.yaml:187",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1018,7 +1451,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:151",
+                "specs/sglang/engine.yaml:190",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1026,7 +1459,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:153",
+                "specs/sglang/engine.yaml:192",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1037,7 +1470,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:155",
+                "specs/sglang/engine.yaml:194",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1050,47 +1483,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:157",
+                "specs/sglang/engine.yaml:196",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:161
+    # specs/sglang/engine.yaml:200
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:201
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:163
+    # specs/sglang/engine.yaml:202
+    @cached_property
+    def one_token(self) -> int:
+        """`1`."""
+        return 1
+
+    # specs/sglang/engine.yaml:203
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:164
+    # specs/sglang/engine.yaml:204
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:165
+    # specs/sglang/engine.yaml:205
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:166
+    # specs/sglang/engine.yaml:206
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:167
+    # specs/sglang/engine.yaml:207
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1099,19 +1538,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:208
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:169
+    # specs/sglang/engine.yaml:209
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:170
+    # specs/sglang/engine.yaml:210
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1121,13 +1560,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:213
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:174
+    # specs/sglang/engine.yaml:214
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1145,7 +1584,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:179
+    # specs/sglang/engine.yaml:219
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1157,7 +1596,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:179
+    # specs/sglang/engine.yaml:219
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1171,7 +1610,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:182
+    # specs/sglang/engine.yaml:222
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1183,13 +1622,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:186
+    # specs/sglang/engine.yaml:226
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:273
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1215,7 +1654,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:217
+    # specs/sglang/engine.yaml:280
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1227,13 +1666,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:284
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:229
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1243,7 +1682,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:191
+    # specs/sglang/engine.yaml:231
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1253,19 +1692,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:194
+    # specs/sglang/engine.yaml:234
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:237
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:200
+    # specs/sglang/engine.yaml:240
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1279,19 +1718,87 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:246
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:209
+    # specs/sglang/engine.yaml:249
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:250
+    @cached_property
+    def whole_prefill_graph(self) -> bool:
+        """Prefill graphs hold the attention, so that the number of requests is fixed."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+        )
+
+    # specs/sglang/engine.yaml:253
+    @cached_property
+    def has_static_requests(self) -> bool:
+        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
+        )
+
+    # specs/sglang/engine.yaml:254
+    @cached_property
+    def captured_tokens(self) -> tuple[int, ...] | None:
+        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
+        if not self.enable_prefill_graph:
+            return None
+        return tuple(
+            align_up(tokens, self.graph_multiple)
+            for tokens in present(self.capture_tokens)
+            if align_up(tokens, self.graph_multiple) >= self.cp_align
+            and tokens
+            <= (
+                present(self.full_prefill_max_req) * self.context_length
+                if self.whole_prefill_graph
+                else self.request_pool_size * self.context_length
+            )
+        )
+
+    # specs/sglang/engine.yaml:262
+    @cached_property
+    def has_draft_graph(self) -> bool:
+        """Draft steps after the first are replayed."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and present(self.speculative_num_steps) > 1
+        )
+
+    # specs/sglang/engine.yaml:266
+    @cached_property
+    def captured_drafts(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the draft model, which are chosen as if each request had one
+        token; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:272
+    @cached_property
+    def tracks_mamba_prefixes(self) -> bool:
+        """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
+        return (
+            self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
+        )
+
+    # specs/sglang/engine.yaml:285
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1299,60 +1806,70 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:21"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:23"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:24",
+        "specs/sglang/engine.yaml:26",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:24",
+        "specs/sglang/engine.yaml:26",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:27"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:29"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:32"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:35"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:37"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:39"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:41"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:43"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:46"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:47"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:48"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:50"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:52"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:53"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:54"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:57"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:61"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:63"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:64"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:65"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:66"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:67"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:69"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:71"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:73"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:76"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:79"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:82"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:86"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:90"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:93"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:97"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:99"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:103"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:106"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:108"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:114"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:116"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:119"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:121"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:124"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:29"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:31"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:34"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:37"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:39"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:41"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:43"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:45"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:49"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:50"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:54"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:55"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:56"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:59"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:63"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:65"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:66"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:67"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:68"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:69"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:71"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:73"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:75"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:78"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:81"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:84"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:88"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:92"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:95"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:99"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:101"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:105"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:108"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:110"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:116"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:118"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:121"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:128"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:133"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:134"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:135"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:139"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:142"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:145"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:148"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:150"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:153"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:155"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:158"),
 )

@@ -10,6 +10,7 @@ from typing import TypeVar
 import torch
 
 from ullage_runtime.checks import (
+    another_offer,
     broken_relation,
     check_extent,
     check_member,
@@ -37,7 +38,7 @@ from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import ViewCache
 
 from .arenas import Arenas
-from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Rows
+from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
@@ -113,7 +114,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -182,7 +183,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -272,7 +273,9 @@ class EagerDraftRunner:
         self._views: ViewCache[EagerDraftViews] = ViewCache()
         self._is_warm = False
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerDraftBatch:
         """The batch in the static buffers, padded.
 
         All that the host knows is checked before the first write: numbers, and types, shapes and
@@ -280,12 +283,13 @@ class EagerDraftRunner:
 
         `copy`: False hands out the live tensors themselves, which works without padding only.
         `pad`: False leaves out padding and its collectives, for comparisons.
+        What `select` offers with the runner are the rows that ranks have agreed on.
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
         return self._load(live, self._extents(live, pad, sources=True), copy)
 
-    def extents(self, live: LiveBatch, *, pad: bool = True) -> Extents:
+    def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
 
         Raises what `load` does, but for what is wrong with sources; a batch of a served mode that
@@ -293,8 +297,10 @@ class EagerDraftRunner:
         """
         return self._extents(live, pad, sources=False)
 
-    def _extents(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         self._require_served(live.mode)
+        if isinstance(pad, Offer) and pad.live is not live:
+            raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
@@ -313,12 +319,19 @@ class EagerDraftRunner:
             case _:
                 raise self._unknown(live.mode)
 
+    def can_run(self, live: LiveBatch, extents: Extents) -> bool:
+        """Whether this runner takes a legal batch.
+
+        `extents`: before and after the pipeline of its mode, without the runner's own.
+        """
+        return live.mode in self.modes
+
     def execute(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         *,
-        pad: bool = True,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """Run the steps of the batch's mode; loads where the spec says so, see `load`."""
         self._require_served(live.mode)
@@ -331,7 +344,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
             case (
@@ -349,14 +362,18 @@ class EagerDraftRunner:
                 raise self._unknown(live.mode)
 
     def execute_compared(
-        self, live: LiveBatch, engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT]
+        self,
+        live: LiveBatch,
+        engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
+        *,
+        pad: bool | Offer = True,
     ) -> OutputT:
         """`execute`, compared with the same step without padding. DebugError where they differ.
 
-        The engine runs the step twice, so it must come out the same both times; collectives of
-        the model itself do not line up with other ranks.
+        `pad`: as of `load`. The engine runs the step twice, so it must come out the same both
+        times; collectives of the model itself do not line up with other ranks.
         """
-        padded = map_tensors(self.execute(live, engine), torch.clone)
+        padded = map_tensors(self.execute(live, engine, pad=pad), torch.clone)
         unpadded = self.execute(live, engine, pad=False)
         place = "specs/sglang/runners/eager.yaml:1"
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
@@ -597,9 +614,11 @@ class EagerDraftRunner:
         return views
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
-    def _extents_adaptive_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_adaptive_draft_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -607,7 +626,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
             )
         )
         if config.adaptive:
@@ -616,7 +635,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -638,8 +657,10 @@ class EagerDraftRunner:
             )
         rows = live_adaptive_draft_extend(requests, adaptive_draft_tokens)
         if sources:
-            self._check_sources_extending(live, rows)
-        padded_rows = pad_adaptive_draft_extend(rows) if pad else rows
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_adaptive_draft_extend(rows) if pad else rows
+        )
         check_extent(
             "adaptive_draft_extend",
             "requests",
@@ -670,7 +691,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/draft_extend.yaml:1
-    def _extents_draft_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/draft_extend.yaml:7
@@ -692,12 +713,18 @@ class EagerDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_draft_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_draft_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "draft_extend",
             "requests",
@@ -737,7 +764,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/eagle_draft.yaml:1
-    def _extents_eagle_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_eagle_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/eagle_draft.yaml:7
@@ -759,12 +786,18 @@ class EagerDraftRunner:
                 )
             rows = live_eagle_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_eagle_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_eagle_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "eagle_draft",
             "requests",
@@ -790,7 +823,7 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/extend.yaml:1
-    def _extents_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/extend.yaml:7
@@ -842,12 +875,18 @@ class EagerDraftRunner:
                 )
             rows = live_extend(requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "extend",
             "requests",
@@ -879,7 +918,9 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/frozen_kv_draft.yaml:1
-    def _extents_frozen_kv_draft(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_frozen_kv_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             # specs/sglang/modes/frozen_kv_draft.yaml:7
@@ -901,12 +942,18 @@ class EagerDraftRunner:
                 )
             rows = live_frozen_kv_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_frozen_kv_draft(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_frozen_kv_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "frozen_kv_draft",
             "requests",
@@ -932,17 +979,23 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_eagle_draft(live, rows)
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = pad_idle(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle",
             "requests",
@@ -981,17 +1034,25 @@ class EagerDraftRunner:
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
-    def _extents_idle_beside_extend(self, live: LiveBatch, pad: bool, sources: bool) -> Extents:
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
         config = self.config
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows)
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
-            if pad and config.require_mlp_sync:
+            if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -1023,7 +1084,7 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1038,6 +1099,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1050,6 +1112,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1062,6 +1125,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:9",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:13
         if live.mrope_positions is not None:
@@ -1316,7 +1380,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1559,7 +1623,7 @@ class EagerDraftRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:40"
             )
 
-    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows) -> None:
+    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -1574,6 +1638,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1586,6 +1651,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:6",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:9
         if live.out_cache_loc is not None:
@@ -1609,6 +1675,7 @@ class EagerDraftRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:13",
+                known=known,
             )
         # specs/sglang/slots.yaml:16
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1621,6 +1688,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:16",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:19
         if live.seq_lens is not None or rows.requests > 0:
@@ -1633,6 +1701,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:19",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:22
         if live.seq_lens_cpu is not None:
@@ -1644,6 +1713,7 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
+                known=known,
             )
         # specs/sglang/slots.yaml:34
         if registry.encoder_lens is not None and (
@@ -1806,7 +1876,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -2011,7 +2081,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
@@ -2065,7 +2135,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
@@ -2102,7 +2172,7 @@ class EagerDraftRunner:
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool,
+        pad: bool | Offer,
     ) -> OutputT:
         """The steps of idle."""
         config = self.config

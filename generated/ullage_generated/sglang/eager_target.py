@@ -95,7 +95,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -134,7 +134,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -177,7 +177,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -196,7 +196,7 @@ def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -215,7 +215,7 @@ def live_split_prefill(requests: int, tokens: int) -> Rows:
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:38
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -908,7 +908,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -916,7 +916,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
             )
         )
         if config.adaptive:
@@ -925,7 +925,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1720,7 +1720,6 @@ class EagerTargetRunner:
                 into=registry.mrope_positions,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:13",
-                known=known,
             )
         # specs/sglang/slots.yaml:16
         if live.req_pool_indices is not None or rows.requests > 0:
@@ -1733,7 +1732,6 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:16",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:19
         if live.seq_lens is not None or rows.requests > 0:
@@ -1746,7 +1744,6 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:19",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:22
         if live.seq_lens_cpu is not None:
@@ -1758,7 +1755,6 @@ class EagerTargetRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:22",
-                known=known,
             )
         # specs/sglang/slots.yaml:25
         if live.extend_seq_lens is not None or rows.requests > 0:
@@ -1809,7 +1805,6 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:34",
                 accepts=(torch.int64,),
-                known=known,
             )
         # specs/sglang/slots.yaml:37
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
@@ -1821,7 +1816,6 @@ class EagerTargetRunner:
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:37",
-                known=known,
             )
         # specs/sglang/slots.yaml:40
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
@@ -1833,7 +1827,6 @@ class EagerTargetRunner:
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:40",
-                known=known,
             )
         # specs/sglang/slots.yaml:43
         if registry.ngram_column_starts is not None and (
@@ -1848,7 +1841,6 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:43",
                 accepts=(torch.int64,),
-                known=known,
             )
         # specs/sglang/slots.yaml:46
         if registry.ngram_req_lens is not None and (
@@ -1863,7 +1855,6 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
-                known=known,
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
@@ -1974,7 +1965,7 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -2476,7 +2467,7 @@ class EagerTargetRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:130
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,

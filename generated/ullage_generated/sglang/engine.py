@@ -9,7 +9,15 @@ from typing import Protocol, TypeVar
 
 from ullage_runtime.version import require_generated_code_version
 
-from .batch import DecodeGraphTargetBatch, EagerDraftBatch, EagerTargetBatch, LiveBatch
+from .batch import (
+    DecodeGraphTargetBatch,
+    DraftGraphDraftBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
+    LiveBatch,
+    PrefillGraphDraftBatch,
+    PrefillGraphTargetBatch,
+)
 
 require_generated_code_version(3, __name__)
 
@@ -49,16 +57,58 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     # specs/sglang/runners/decode_graph.yaml:48
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup,
-        gather, pipeline.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup, gather, pipeline.
         """
         ...
 
     # specs/sglang/runners/decode_graph.yaml:51
     def capture(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup,
-        gather, mask_reader, pipeline.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup, gather, mask_reader, pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftFacts(Protocol):
+    """What the runner draft_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph of draft steps."""
+        ...
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+class DraftGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_graph of worker draft asks of the engine.
+
+    OutputT_co: scores, tokens and parents of all branches.
+    """
+
+    # specs/sglang/runners/draft_graph.yaml:35
+    def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:42
+    def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Plan draft; reads for attention_planner."""
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:43
+    def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
+        """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
+        gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_graph.yaml:48
+    def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
+        rotary, axes_rotary, draft_kv_writer, draft_step, gather.
         """
         ...
 
@@ -151,7 +201,8 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:66
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup.
         """
         ...
 
@@ -160,8 +211,8 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing, cross_attention,
-        state_tracker, ngram_lookup.
+        them; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup.
         """
         ...
 
@@ -284,7 +335,8 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:66
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, kv_writer, expert_routing, cross_attention, state_tracker, ngram_lookup.
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup.
         """
         ...
 
@@ -293,8 +345,8 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
         """Forward sharded; gives hidden states, and auxiliary ones where the model captures
-        them; reads for embedding, rotary, kv_writer, expert_routing, cross_attention,
-        state_tracker, ngram_lookup.
+        them; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup.
         """
         ...
 
@@ -326,4 +378,116 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphTargetFacts(Protocol):
+    """What the runner prefill_graph of worker target asks before it takes a batch."""
+
+    # specs/sglang/runners/prefill_graph.yaml:40
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:41
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a prefill graph."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:42
+    def uncapturable(self, batch: LiveBatch, /) -> bool:
+        """Whether this batch wants what graphs do not hold, such as log-probabilities of a
+        prefix.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphTargetEngine(Protocol[OutputT_co]):
+    """What the runner prefill_graph of worker target asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/prefill_graph.yaml:45
+    def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:52
+    def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
+        """Plan prefill; reads for static_planner, static_host_planner."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:59
+    def capture(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
+        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:56
+    def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphDraftFacts(Protocol):
+    """What the runner prefill_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/prefill_graph.yaml:40
+    def replaced_embeds(self, batch: LiveBatch, /) -> bool:
+        """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:41
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a prefill graph."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:42
+    def uncapturable(self, batch: LiveBatch, /) -> bool:
+        """Whether this batch wants what graphs do not hold, such as log-probabilities of a
+        prefix.
+        """
+        ...
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+class PrefillGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner prefill_graph of worker draft asks of the engine.
+
+    OutputT_co: logits, or proxies for the next pipeline rank.
+    """
+
+    # specs/sglang/runners/prefill_graph.yaml:45
+    def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:52
+    def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
+        """Plan prefill; reads for static_planner, static_host_planner."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:59
+    def capture(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
+        """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:56
+    def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
+        """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
+        pipeline.
+        """
         ...

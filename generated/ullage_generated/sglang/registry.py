@@ -11,13 +11,21 @@ from torch import Tensor
 
 from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
+from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.requirements import require_capacities
 from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
 
 from .batch import Rows
-from .capacities import DecodeGraphTargetCapacities, EagerDraftCapacities, EagerTargetCapacities
+from .capacities import (
+    DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
+    EagerDraftCapacities,
+    EagerTargetCapacities,
+    PrefillGraphDraftCapacities,
+    PrefillGraphTargetCapacities,
+)
 from .config import Config
 
 require_generated_code_version(3, __name__)
@@ -82,7 +90,7 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -276,7 +284,7 @@ class DecodeGraphTargetViews:
     pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
 
     @classmethod
@@ -326,6 +334,316 @@ class DecodeGraphTargetViews:
             if registry.pipeline_residual is None
             else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/draft_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftRegistry:
+    """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc: Tensor | None
+    """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
+    # specs/sglang/slots.yaml:68
+    draft_seq_lens_of_one: Tensor | None
+    """[requests]: a draft step extends each request by one token."""
+    # specs/sglang/slots.yaml:71
+    draft_topk_p: Tensor | None
+    """[requests, speculative_eagle_topk]: probabilities of the first branches."""
+    # specs/sglang/slots.yaml:74
+    draft_topk_index: Tensor | None
+    """[requests, speculative_eagle_topk]: their tokens."""
+    # specs/sglang/slots.yaml:77
+    draft_hidden_states: Tensor | None
+    """[requests, draft_hidden_size]: hidden states that the first step begins from."""
+    # specs/sglang/slots.yaml:80
+    draft_temperatures: Tensor | None
+    """[requests, 1]: how evenly a draft is sampled."""
+    # specs/sglang/slots.yaml:83
+    draft_top_ks: Tensor | None
+    """[requests]: of how many tokens a draft is sampled."""
+    # specs/sglang/slots.yaml:86
+    draft_probs: Tensor | None
+    """[requests, draft_vocab_size]: what drafts were sampled from."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DraftGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_seq_lens_of_one", (capacities.requests,), torch.int32)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_topk_p",
+                    (capacities.requests, present(config.speculative_eagle_topk)),
+                    torch.float32,
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_topk_index",
+                    (capacities.requests, present(config.speculative_eagle_topk)),
+                    torch.int64,
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_hidden_states",
+                    (capacities.requests, present(config.draft_hidden_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_draft_graph:
+            compute_slots.append(
+                SlotShape("draft_temperatures", (capacities.requests, 1), torch.float32)
+            )
+        if config.has_draft_graph:
+            compute_slots.append(SlotShape("draft_top_ks", (capacities.requests,), torch.int32))
+        if config.has_draft_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape(
+                    "draft_probs",
+                    (capacities.requests, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DraftGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DraftGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "draft_graph of worker draft", capacities, DraftGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "draft_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            draft_cache_loc=compute.slot("draft_cache_loc") if config.has_draft_graph else None,
+            draft_seq_lens_of_one=compute.slot("draft_seq_lens_of_one")
+            if config.has_draft_graph
+            else None,
+            draft_topk_p=compute.slot("draft_topk_p") if config.has_draft_graph else None,
+            draft_topk_index=compute.slot("draft_topk_index") if config.has_draft_graph else None,
+            draft_hidden_states=compute.slot("draft_hidden_states")
+            if config.has_draft_graph
+            else None,
+            draft_temperatures=compute.slot("draft_temperatures")
+            if config.has_draft_graph
+            else None,
+            draft_top_ks=compute.slot("draft_top_ks") if config.has_draft_graph else None,
+            draft_probs=compute.slot("draft_probs")
+            if config.has_draft_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.draft_cache_loc,
+            self.draft_seq_lens_of_one,
+            self.draft_topk_p,
+            self.draft_topk_index,
+            self.draft_hidden_states,
+            self.draft_temperatures,
+            self.draft_top_ks,
+            self.draft_probs,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:64
+    draft_cache_loc: Tensor | None
+    # specs/sglang/slots.yaml:68
+    draft_seq_lens_of_one: Tensor | None
+    # specs/sglang/slots.yaml:71
+    draft_topk_p: Tensor | None
+    # specs/sglang/slots.yaml:74
+    draft_topk_index: Tensor | None
+    # specs/sglang/slots.yaml:77
+    draft_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:80
+    draft_temperatures: Tensor | None
+    # specs/sglang/slots.yaml:83
+    draft_top_ks: Tensor | None
+    # specs/sglang/slots.yaml:86
+    draft_probs: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: DraftGraphDraftRegistry, config: Config, rows: Rows
+    ) -> DraftGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            draft_cache_loc=None
+            if registry.draft_cache_loc is None
+            else padded_view(
+                registry.draft_cache_loc, rows.tokens * present(config.speculative_num_steps)
+            ),
+            draft_seq_lens_of_one=None
+            if registry.draft_seq_lens_of_one is None
+            else padded_view(registry.draft_seq_lens_of_one, rows.requests),
+            draft_topk_p=None
+            if registry.draft_topk_p is None
+            else padded_view(
+                registry.draft_topk_p, rows.requests, present(config.speculative_eagle_topk)
+            ),
+            draft_topk_index=None
+            if registry.draft_topk_index is None
+            else padded_view(
+                registry.draft_topk_index, rows.requests, present(config.speculative_eagle_topk)
+            ),
+            draft_hidden_states=None
+            if registry.draft_hidden_states is None
+            else padded_view(
+                registry.draft_hidden_states, rows.requests, present(config.draft_hidden_size)
+            ),
+            draft_temperatures=None
+            if registry.draft_temperatures is None
+            else padded_view(registry.draft_temperatures, rows.requests, 1),
+            draft_top_ks=None
+            if registry.draft_top_ks is None
+            else padded_view(registry.draft_top_ks, rows.requests),
+            draft_probs=None
+            if registry.draft_probs is None
+            else padded_view(registry.draft_probs, rows.requests, present(config.draft_vocab_size)),
         )
 
 
@@ -380,7 +698,7 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -536,7 +854,7 @@ class EagerTargetViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
 
     @classmethod
@@ -623,7 +941,7 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -779,7 +1097,7 @@ class EagerDraftViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:130
     num_token_non_padded: Tensor
 
     @classmethod
@@ -811,5 +1129,677 @@ class EagerDraftViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetRegistry:
+    """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    """[requests]: tokens already in the pool."""
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    """[requests]: rows of the request table."""
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence before it was cut."""
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    """[3, tokens]: three-axis rotary positions."""
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    """[requests]: after how many tokens the state is kept."""
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: PrefillGraphTargetCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_static_requests:
+            compute_slots.append(SlotShape("static_seq_lens", (capacities.requests,), torch.int64))
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_prefix_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_start_loc", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_req_pool_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.enable_prefill_graph and config.is_multimodal:
+            compute_slots.append(
+                SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_mask", (capacities.requests,), torch.bool)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
+            )
+        host_slots: list[SlotShape] = []
+        if config.whole_prefill_graph:
+            host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: PrefillGraphTargetCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> PrefillGraphTargetRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "prefill_graph of worker target", capacities, PrefillGraphTargetCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "prefill_graph of worker target", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
+            static_extend_seq_lens=compute.slot("static_extend_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_prefix_lens=compute.slot("static_extend_prefix_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_start_loc=compute.slot("static_extend_start_loc")
+            if config.has_static_requests
+            else None,
+            static_req_pool_indices=compute.slot("static_req_pool_indices")
+            if config.has_static_requests
+            else None,
+            static_orig_seq_lens=compute.slot("static_orig_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_mrope_positions=compute.slot("static_mrope_positions")
+            if config.enable_prefill_graph and config.is_multimodal
+            else None,
+            static_mamba_track_indices=compute.slot("static_mamba_track_indices")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_mask=compute.slot("static_mamba_track_mask")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
+            if config.tracks_mamba_prefixes
+            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
+            if config.whole_prefill_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.static_seq_lens,
+            self.static_extend_seq_lens,
+            self.static_extend_prefix_lens,
+            self.static_extend_start_loc,
+            self.static_req_pool_indices,
+            self.static_orig_seq_lens,
+            self.static_seq_lens_cpu,
+            self.static_mrope_positions,
+            self.static_mamba_track_indices,
+            self.static_mamba_track_mask,
+            self.static_mamba_track_seqlens,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillGraphTargetViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: PrefillGraphTargetRegistry, config: Config, rows: Rows
+    ) -> PrefillGraphTargetViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            static_seq_lens=None
+            if registry.static_seq_lens is None
+            else padded_view(registry.static_seq_lens, rows.requests),
+            static_extend_seq_lens=None
+            if registry.static_extend_seq_lens is None
+            else padded_view(registry.static_extend_seq_lens, rows.requests),
+            static_extend_prefix_lens=None
+            if registry.static_extend_prefix_lens is None
+            else padded_view(registry.static_extend_prefix_lens, rows.requests),
+            static_extend_start_loc=None
+            if registry.static_extend_start_loc is None
+            else padded_view(registry.static_extend_start_loc, rows.requests),
+            static_req_pool_indices=None
+            if registry.static_req_pool_indices is None
+            else padded_view(registry.static_req_pool_indices, rows.requests),
+            static_orig_seq_lens=None
+            if registry.static_orig_seq_lens is None
+            else padded_view(registry.static_orig_seq_lens, rows.requests),
+            static_seq_lens_cpu=None
+            if registry.static_seq_lens_cpu is None
+            else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            static_mrope_positions=None
+            if registry.static_mrope_positions is None
+            else padded_view(registry.static_mrope_positions, 3, rows.tokens),
+            static_mamba_track_indices=None
+            if registry.static_mamba_track_indices is None
+            else padded_view(registry.static_mamba_track_indices, rows.requests),
+            static_mamba_track_mask=None
+            if registry.static_mamba_track_mask is None
+            else padded_view(registry.static_mamba_track_mask, rows.requests),
+            static_mamba_track_seqlens=None
+            if registry.static_mamba_track_seqlens is None
+            else padded_view(registry.static_mamba_track_seqlens, rows.requests),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/prefill_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftRegistry:
+    """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    """[tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    """[requests]: tokens already in the pool."""
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    """[requests]: rows of the request table."""
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence before it was cut."""
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    """[3, tokens]: three-axis rotary positions."""
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    """[requests]: whether the state is kept in this round."""
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    """[requests]: after how many tokens the state is kept."""
+    # specs/sglang/slots.yaml:126
+    static_draft_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target for the draft model."""
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: PrefillGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
+        ]
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_hidden_states",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_static_requests:
+            compute_slots.append(SlotShape("static_seq_lens", (capacities.requests,), torch.int64))
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_prefix_lens", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_extend_start_loc", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_req_pool_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
+            )
+        if config.enable_prefill_graph and config.is_multimodal:
+            compute_slots.append(
+                SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_mask", (capacities.requests,), torch.bool)
+            )
+        if config.tracks_mamba_prefixes:
+            compute_slots.append(
+                SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
+            )
+        if config.has_static_requests:
+            compute_slots.append(
+                SlotShape(
+                    "static_draft_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        host_slots: list[SlotShape] = []
+        if config.whole_prefill_graph:
+            host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: PrefillGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> PrefillGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "prefill_graph of worker draft", capacities, PrefillGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "prefill_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            pipeline_hidden_states=compute.slot("pipeline_hidden_states")
+            if config.pp_size > 1
+            else None,
+            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
+            static_extend_seq_lens=compute.slot("static_extend_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_prefix_lens=compute.slot("static_extend_prefix_lens")
+            if config.has_static_requests
+            else None,
+            static_extend_start_loc=compute.slot("static_extend_start_loc")
+            if config.has_static_requests
+            else None,
+            static_req_pool_indices=compute.slot("static_req_pool_indices")
+            if config.has_static_requests
+            else None,
+            static_orig_seq_lens=compute.slot("static_orig_seq_lens")
+            if config.has_static_requests
+            else None,
+            static_mrope_positions=compute.slot("static_mrope_positions")
+            if config.enable_prefill_graph and config.is_multimodal
+            else None,
+            static_mamba_track_indices=compute.slot("static_mamba_track_indices")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_mask=compute.slot("static_mamba_track_mask")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
+            if config.tracks_mamba_prefixes
+            else None,
+            static_draft_hidden_states=compute.slot("static_draft_hidden_states")
+            if config.has_static_requests
+            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
+            if config.whole_prefill_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.pipeline_hidden_states,
+            self.pipeline_residual,
+            self.static_seq_lens,
+            self.static_extend_seq_lens,
+            self.static_extend_prefix_lens,
+            self.static_extend_start_loc,
+            self.static_req_pool_indices,
+            self.static_orig_seq_lens,
+            self.static_seq_lens_cpu,
+            self.static_mrope_positions,
+            self.static_mamba_track_indices,
+            self.static_mamba_track_mask,
+            self.static_mamba_track_seqlens,
+            self.static_draft_hidden_states,
+            self.num_token_non_padded,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:58
+    pipeline_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:61
+    pipeline_residual: Tensor | None
+    # specs/sglang/slots.yaml:89
+    static_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:92
+    static_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:95
+    static_extend_prefix_lens: Tensor | None
+    # specs/sglang/slots.yaml:98
+    static_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:101
+    static_req_pool_indices: Tensor | None
+    # specs/sglang/slots.yaml:104
+    static_orig_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:108
+    static_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:111
+    static_mrope_positions: Tensor | None
+    # specs/sglang/slots.yaml:115
+    static_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:119
+    static_mamba_track_mask: Tensor | None
+    # specs/sglang/slots.yaml:122
+    static_mamba_track_seqlens: Tensor | None
+    # specs/sglang/slots.yaml:126
+    static_draft_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:130
+    num_token_non_padded: Tensor
+
+    @classmethod
+    def of(
+        cls, registry: PrefillGraphDraftRegistry, config: Config, rows: Rows
+    ) -> PrefillGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            static_seq_lens=None
+            if registry.static_seq_lens is None
+            else padded_view(registry.static_seq_lens, rows.requests),
+            static_extend_seq_lens=None
+            if registry.static_extend_seq_lens is None
+            else padded_view(registry.static_extend_seq_lens, rows.requests),
+            static_extend_prefix_lens=None
+            if registry.static_extend_prefix_lens is None
+            else padded_view(registry.static_extend_prefix_lens, rows.requests),
+            static_extend_start_loc=None
+            if registry.static_extend_start_loc is None
+            else padded_view(registry.static_extend_start_loc, rows.requests),
+            static_req_pool_indices=None
+            if registry.static_req_pool_indices is None
+            else padded_view(registry.static_req_pool_indices, rows.requests),
+            static_orig_seq_lens=None
+            if registry.static_orig_seq_lens is None
+            else padded_view(registry.static_orig_seq_lens, rows.requests),
+            static_seq_lens_cpu=None
+            if registry.static_seq_lens_cpu is None
+            else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            static_mrope_positions=None
+            if registry.static_mrope_positions is None
+            else padded_view(registry.static_mrope_positions, 3, rows.tokens),
+            static_mamba_track_indices=None
+            if registry.static_mamba_track_indices is None
+            else padded_view(registry.static_mamba_track_indices, rows.requests),
+            static_mamba_track_mask=None
+            if registry.static_mamba_track_mask is None
+            else padded_view(registry.static_mamba_track_mask, rows.requests),
+            static_mamba_track_seqlens=None
+            if registry.static_mamba_track_seqlens is None
+            else padded_view(registry.static_mamba_track_seqlens, rows.requests),
+            static_draft_hidden_states=None
+            if registry.static_draft_hidden_states is None
+            else padded_view(
+                registry.static_draft_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 
 from ullage_runtime.checks import (
@@ -22,15 +24,35 @@ from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.version import require_generated_code_version
 
-from . import decode_graph_target, eager_target
+from . import (
+    decode_graph_target,
+    draft_graph_draft,
+    eager_draft,
+    eager_target,
+    prefill_graph_draft,
+    prefill_graph_target,
+)
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
-from .config import Config
+from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_graph_draft import DraftGraphDraftRunner
+from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
-from .engine import DecodeGraphTargetFacts
+from .engine import (
+    DecodeGraphTargetFacts,
+    DraftGraphDraftFacts,
+    PrefillGraphDraftFacts,
+    PrefillGraphTargetFacts,
+)
+from .prefill_graph_draft import PrefillGraphDraftRunner
+from .prefill_graph_target import PrefillGraphTargetRunner
 
 require_generated_code_version(3, __name__)
+
+
+class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protocol):
+    """What runners ask before they take a batch."""
 
 
 # specs/sglang/engine.yaml:11
@@ -66,13 +88,18 @@ class TargetRunners:
         self.eager = EagerTargetRunner(
             config, ranks=ranks, device=device, debug=debug, arenas=arenas
         )
-        runners = (self.decode_graph, self.eager)
+        self.prefill_graph = (
+            PrefillGraphTargetRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
+            if config.enable_prefill_graph
+            else None
+        )
+        runners = (self.decode_graph, self.eager, self.prefill_graph)
         served = {mode for runner in runners if runner is not None for mode in runner.modes}
         self.modes = tuple(mode for mode in Mode if mode in served)
 
     def select(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
 
         Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
@@ -87,6 +114,8 @@ class TargetRunners:
                 return self._select_adaptive_verify(live, engine)
             case Mode.CAPTURE:
                 return self._select_capture(live, engine)
+            case Mode.CAPTURE_PREFILL:
+                return self._select_capture_prefill(live, engine)
             case Mode.DECODE:
                 return self._select_decode(live, engine)
             case Mode.DECODE_BESIDE_EXTEND:
@@ -113,11 +142,11 @@ class TargetRunners:
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _select_adaptive_verify(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -125,7 +154,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
             )
         )
         if config.adaptive:
@@ -134,7 +163,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -165,11 +194,11 @@ class TargetRunners:
 
     # specs/sglang/modes/capture.yaml:1
     def _select_capture(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -177,7 +206,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
             )
         )
         if config.adaptive:
@@ -186,7 +215,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:82",
+                place="specs/sglang/engine.yaml:84",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -229,14 +258,65 @@ class TargetRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.decode_graph), offer
 
+    # specs/sglang/modes/capture_prefill.yaml:1
+    def _select_capture_prefill(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
+        """The runner of a batch in mode capture_prefill."""
+        config = self.config
+        # specs/sglang/modes/capture_prefill.yaml:7
+        tokens = live_extent(
+            "capture_prefill",
+            "tokens",
+            live.input_ids,
+            place="specs/sglang/modes/capture_prefill.yaml:7",
+        )
+        if not 1 <= tokens <= max(present(config.captured_tokens)):
+            raise out_of_range(
+                "capture_prefill",
+                "tokens",
+                tokens,
+                1,
+                max(present(config.captured_tokens)),
+                place="specs/sglang/modes/capture_prefill.yaml:7",
+                upper="max(captured_tokens)",
+                values={
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+            )
+        rows = prefill_graph_target.live_capture_prefill(tokens)
+        padded_rows = prefill_graph_target.pad_capture_prefill(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.prefill_graph), offer
+
     # specs/sglang/modes/decode.yaml:1
     def _select_decode(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:82
+            # specs/sglang/engine.yaml:84
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -244,7 +324,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                 )
             )
             if config.adaptive:
@@ -253,7 +333,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -555,8 +635,8 @@ class TargetRunners:
 
     # specs/sglang/modes/decode_beside_extend.yaml:1
     def _select_decode_beside_extend(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode decode_beside_extend."""
         config = self.config
         try:
@@ -924,12 +1004,12 @@ class TargetRunners:
 
     # specs/sglang/modes/dllm_extend.yaml:1
     def _select_dllm_extend(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:82
+            # specs/sglang/engine.yaml:84
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -937,7 +1017,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                 )
             )
             if config.adaptive:
@@ -946,7 +1026,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1251,8 +1331,8 @@ class TargetRunners:
 
     # specs/sglang/modes/extend.yaml:1
     def _select_extend(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode extend."""
         config = self.config
         try:
@@ -1303,7 +1383,7 @@ class TargetRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = eager_target.live_extend(requests, tokens)
+            rows = prefill_graph_target.live_extend(requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -1346,167 +1426,6 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:16
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:19
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:22
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:25
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:28
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:31
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -1535,127 +1454,26 @@ class TargetRunners:
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:25",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:31",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = eager_target.pad_extend(config, self.ranks, rows)
+        padded_rows = prefill_graph_target.pad_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/idle.yaml:1
     def _select_idle(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:82
+            # specs/sglang/engine.yaml:84
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1663,7 +1481,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                 )
             )
             if config.adaptive:
@@ -1672,7 +1490,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -1960,8 +1778,8 @@ class TargetRunners:
 
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
@@ -2312,8 +2130,8 @@ class TargetRunners:
 
     # specs/sglang/modes/mixed.yaml:1
     def _select_mixed(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode mixed."""
         config = self.config
         try:
@@ -2389,7 +2207,7 @@ class TargetRunners:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
-            rows = eager_target.live_mixed(running, prefills, prefill_tokens)
+            rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2432,167 +2250,6 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:13
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:13",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:16
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:16",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:19
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:22
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:25
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:28
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:31
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -2621,123 +2278,22 @@ class TargetRunners:
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:13",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:16",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:25",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:31",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
             raise
-        padded_rows = eager_target.pad_mixed(config, self.ranks, rows)
+        padded_rows = prefill_graph_target.pad_mixed(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/split_prefill.yaml:1
     def _select_split_prefill(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode split_prefill."""
         config = self.config
         try:
@@ -3138,12 +2694,12 @@ class TargetRunners:
 
     # specs/sglang/modes/target_verify.yaml:1
     def _select_target_verify(
-        self, live: LiveBatch, engine: DecodeGraphTargetFacts
-    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner, Offer]:
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:82
+            # specs/sglang/engine.yaml:84
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3151,7 +2707,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                 )
             )
             if config.adaptive:
@@ -3160,7 +2716,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:82",
+                    place="specs/sglang/engine.yaml:84",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3461,4 +3017,1852 @@ class TargetRunners:
         # specs/sglang/runners/decode_graph.yaml:1
         if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
             return self.decode_graph, offer
+        return self.eager, offer
+
+
+class DraftRunnersFacts(DraftGraphDraftFacts, PrefillGraphDraftFacts, Protocol):
+    """What runners ask before they take a batch."""
+
+
+# specs/sglang/engine.yaml:12
+class DraftRunners:
+    """The runners of worker draft, of which one takes each batch."""
+
+    def __init__(
+        self,
+        config: Config,
+        ranks: Ranks,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        arenas: Arenas | None = None,
+    ) -> None:
+        """Make the runners that a configuration has. ConfigurationError if it is not legal.
+
+        `device`: of the compute slots; `debug`: see DebugOptions; `arenas`: those of the process,
+        to be handed to the runners of every worker; None for new ones.
+        `ranks`: the ranks of group dp.
+        """
+        config.validate()
+        self.config = config
+        self.debug = DebugOptions.of(debug)
+        self.ranks = ranks
+        if arenas is None:
+            arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.draft_graph = (
+            DraftGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
+            if config.has_draft_graph
+            else None
+        )
+        self.eager = EagerDraftRunner(
+            config, ranks=ranks, device=device, debug=debug, arenas=arenas
+        )
+        self.prefill_graph = (
+            PrefillGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
+            if config.enable_prefill_graph
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            else None
+        )
+        runners = (self.draft_graph, self.eager, self.prefill_graph)
+        served = {mode for runner in runners if runner is not None for mode in runner.modes}
+        self.modes = tuple(mode for mode in Mode if mode in served)
+
+    def select(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
+
+        Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
+        this very batch, so that it neither does so nor looks at sources again.
+        Raises BatchError for a batch that the spec does not allow, or
+        in which a source that every runner loads is wrong while other ranks wait.
+        """
+        if live.mode not in self.modes:
+            raise self._unknown(live.mode)
+        match live.mode:
+            case Mode.ADAPTIVE_DRAFT_EXTEND:
+                return self._select_adaptive_draft_extend(live, engine)
+            case Mode.CAPTURE_DRAFT:
+                return self._select_capture_draft(live, engine)
+            case Mode.CAPTURE_PREFILL:
+                return self._select_capture_prefill(live, engine)
+            case Mode.DRAFT_EXTEND:
+                return self._select_draft_extend(live, engine)
+            case Mode.EAGLE_DRAFT:
+                return self._select_eagle_draft(live, engine)
+            case Mode.EXTEND:
+                return self._select_extend(live, engine)
+            case Mode.FROZEN_KV_DRAFT:
+                return self._select_frozen_kv_draft(live, engine)
+            case Mode.IDLE:
+                return self._select_idle(live, engine)
+            case Mode.IDLE_BESIDE_EXTEND:
+                return self._select_idle_beside_extend(live, engine)
+            case _:
+                raise self._unknown(live.mode)
+
+    def _unknown(self, mode: Mode) -> BatchError:
+        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:12")
+
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    def _select_adaptive_draft_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode adaptive_draft_extend."""
+        config = self.config
+        # specs/sglang/engine.yaml:84
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:84",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:84",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_draft_extend.yaml:7
+        requests = whole_number(
+            "adaptive_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_draft_extend",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        padded_rows = eager_draft.pad_adaptive_draft_extend(rows)
+        offer = Offer(live, padded_rows, False)
+        return self.eager, offer
+
+    # specs/sglang/modes/capture_draft.yaml:1
+    def _select_capture_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode capture_draft."""
+        config = self.config
+        # specs/sglang/modes/capture_draft.yaml:7
+        requests = whole_number(
+            "capture_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_draft.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_drafts)):
+            raise out_of_range(
+                "capture_draft",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_drafts)),
+                place="specs/sglang/modes/capture_draft.yaml:7",
+                upper="max(captured_drafts)",
+                values={
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = draft_graph_draft.live_capture_draft(config, requests)
+        padded_rows = draft_graph_draft.pad_capture_draft(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.draft_graph), offer
+
+    # specs/sglang/modes/capture_prefill.yaml:1
+    def _select_capture_prefill(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode capture_prefill."""
+        config = self.config
+        # specs/sglang/modes/capture_prefill.yaml:7
+        tokens = live_extent(
+            "capture_prefill",
+            "tokens",
+            live.input_ids,
+            place="specs/sglang/modes/capture_prefill.yaml:7",
+        )
+        if not 1 <= tokens <= max(present(config.captured_tokens)):
+            raise out_of_range(
+                "capture_prefill",
+                "tokens",
+                tokens,
+                1,
+                max(present(config.captured_tokens)),
+                place="specs/sglang/modes/capture_prefill.yaml:7",
+                upper="max(captured_tokens)",
+                values={
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+            )
+        rows = prefill_graph_draft.live_capture_prefill(tokens)
+        padded_rows = prefill_graph_draft.pad_capture_prefill(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.prefill_graph), offer
+
+    # specs/sglang/modes/draft_extend.yaml:1
+    def _select_draft_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode draft_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/draft_extend.yaml:7
+            requests = whole_number(
+                "draft_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/draft_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "draft_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/draft_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_draft.live_draft_extend(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:13
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:13",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:16
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:16",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:19
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:19",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:22
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:22",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:25
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:25",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:28
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:28",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:31
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:31",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:34
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:34",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:37
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:37",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            0,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:13",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:16",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:19",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:22",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:25",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:28",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:31",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:34",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:37",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:43",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = eager_draft.pad_draft_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/eagle_draft.yaml:1
+    def _select_eagle_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode eagle_draft."""
+        config = self.config
+        try:
+            # specs/sglang/modes/eagle_draft.yaml:7
+            requests = whole_number(
+                "eagle_draft",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/eagle_draft.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "eagle_draft",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/eagle_draft.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = draft_graph_draft.live_eagle_draft(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:13
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:13",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:16
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:16",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:19
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:19",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:22
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:22",
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:13",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:16",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:19",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:22",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = draft_graph_draft.pad_eagle_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/draft_graph.yaml:1
+        if self.draft_graph is not None and self.draft_graph.can_run(live, extents, engine):
+            return self.draft_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/extend.yaml:1
+    def _select_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/extend.yaml:7
+            requests = whole_number(
+                "extend", "requests", live.batch_size, place="specs/sglang/modes/extend.yaml:7"
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/extend.yaml:8
+            tokens = live_extent(
+                "extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/extend.yaml:8",
+            )
+            if not 1 <= tokens <= present(config.prefill_limit_draft):
+                raise out_of_range(
+                    "extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    present(config.prefill_limit_draft),
+                    place="specs/sglang/modes/extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_draft": config.max_total_tokens_draft,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/extend.yaml:10",
+                )
+            rows = prefill_graph_draft.live_extend(requests, tokens)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            0,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+            raise
+        padded_rows = prefill_graph_draft.pad_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/frozen_kv_draft.yaml:1
+    def _select_frozen_kv_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode frozen_kv_draft."""
+        config = self.config
+        try:
+            # specs/sglang/modes/frozen_kv_draft.yaml:7
+            requests = whole_number(
+                "frozen_kv_draft",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/frozen_kv_draft.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "frozen_kv_draft",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/frozen_kv_draft.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_draft.live_frozen_kv_draft(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:13
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:13",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:16
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:16",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:19
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:19",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:22
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:22",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:34
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:34",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:37
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:37",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            0,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:13",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:16",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:19",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:22",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:34",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:37",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:43",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = eager_draft.pad_frozen_kv_draft(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/idle.yaml:1
+    def _select_idle(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode idle."""
+        config = self.config
+        try:
+            rows = eager_draft.live_idle()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:13
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:13",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:16
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:16",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:19
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:19",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:22
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:22",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:34
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:34",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:37
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:37",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            0,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:13",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:16",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:19",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:22",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:34",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:37",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:43",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = eager_draft.pad_idle(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    def _select_idle_beside_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+        """The runner of a batch in mode idle_beside_extend."""
+        config = self.config
+        try:
+            rows = eager_draft.live_idle_beside_extend()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:13
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:13",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:16
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:16",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:19
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:19",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:22
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:22",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:25
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:25",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:28
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:28",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:31
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:31",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:34
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:34",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:37
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:37",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            0,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:13",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:16",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:19",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:22",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:25",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:28",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:31",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:34",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:37",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:43",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+            raise
+        padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer

@@ -17,7 +17,14 @@ from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError
 from ullage_runtime.version import require_generated_code_version
 
-from . import decode_graph_target, eager_draft, eager_target
+from . import (
+    decode_graph_target,
+    draft_graph_draft,
+    eager_draft,
+    eager_target,
+    prefill_graph_draft,
+    prefill_graph_target,
+)
 from .batch import LiveBatch, Mode
 from .config import Config
 
@@ -49,6 +56,10 @@ _KINDS: Final = (
         "speculative_num_draft_tokens",
         "dllm_block_size",
         "request_pool_size",
+        "full_prefill_max_req",
+        "draft_input_size",
+        "draft_hidden_size",
+        "draft_vocab_size",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -66,12 +77,16 @@ _KINDS: Final = (
         "speculative_adaptive",
         "enable_multi_layer_eagle",
         "enable_decode_graph",
+        "enable_prefill_graph",
+        "is_multimodal",
+        "disable_radix_cache",
+        "speculative_use_rejection_sampling",
         "is_encoder_decoder",
         "mamba_extra_buffer",
         "ngram_embedding",
     ),
-    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
-    ("speculative_adaptive_candidates", "capture_requests"),
+    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm", "prefill_graph_backend"),
+    ("speculative_adaptive_candidates", "capture_requests", "capture_tokens"),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -82,7 +97,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:135
+    # specs/sglang/engine.yaml:169
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -90,43 +105,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:21
+        # specs/sglang/engine.yaml:23
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:24
+        # specs/sglang/engine.yaml:26
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:24
+        # specs/sglang/engine.yaml:26
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:27
-        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:29
+        "context_length": _integers(1, 16777216, span),
+        # specs/sglang/engine.yaml:31
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:32
+        # specs/sglang/engine.yaml:34
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:35
-        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:37
-        "enable_mixed_chunk": st.booleans(),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:39
-        "page_size": _integers(1, 1024, span),
+        "enable_mixed_chunk": st.booleans(),
         # specs/sglang/engine.yaml:41
-        "vocab_size": _integers(2, 16777216, span),
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:43
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:45
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:46
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:47
-        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:48
-        "attn_dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:49
+        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:50
-        "attn_cp_size": _integers(1, 256, span),
+        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:52
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:53
-        "enable_dp_attention": st.booleans(),
+        "attn_cp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:54
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:55
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:56
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:57
+        # specs/sglang/engine.yaml:59
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -140,57 +155,77 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:61
-        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:63
-        "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:64
-        "disable_attn_tp_gather": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:65
-        "elastic_world_expanded": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:66
-        "mori_receive_bound": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:67
-        "enable_pdmux": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:68
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:69
-        "enable_two_batch_overlap": st.booleans(),
+        "enable_pdmux": st.booleans(),
         # specs/sglang/engine.yaml:71
-        "hip": st.booleans(),
+        "enable_two_batch_overlap": st.booleans(),
         # specs/sglang/engine.yaml:73
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:75
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:76
+        # specs/sglang/engine.yaml:78
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:79
+        # specs/sglang/engine.yaml:81
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:84
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:88
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:90
+        # specs/sglang/engine.yaml:92
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:95
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:97
-        "enable_multi_layer_eagle": st.booleans(),
         # specs/sglang/engine.yaml:99
+        "enable_multi_layer_eagle": st.booleans(),
+        # specs/sglang/engine.yaml:101
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:103
+        # specs/sglang/engine.yaml:105
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:106
-        "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:108
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:110
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:114
-        "is_encoder_decoder": st.booleans(),
         # specs/sglang/engine.yaml:116
-        "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:119
-        "mamba_extra_buffer": st.booleans(),
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:118
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:121
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:128
+        "full_prefill_max_req": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:133
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:134
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:135
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:139
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:142
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:145
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:148
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:150
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:153
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:155
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:158
         "ngram_embedding": st.booleans(),
     }
 
@@ -258,6 +293,11 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
+        "capture_tokens": ([min(1048576, 1 + span), 1],),
+        "full_prefill_max_req": (3, min(65536, 1 + span), 1),
+        "draft_input_size": (3, min(1048576, 1 + span), 1),
+        "draft_hidden_size": (3, min(1048576, 1 + span), 1),
+        "draft_vocab_size": (4, min(16777216, 2 + span), 2),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
@@ -803,6 +843,157 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         ),
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "draft_graph", served, place="specs/sglang/runners/draft_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
+        Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft.yaml:1
+@st.composite
+def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_graph_draft.live_capture_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+    )
+
+
+# specs/sglang/modes/eagle_draft.yaml:1
+@st.composite
+def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/eagle_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_graph_draft.live_eagle_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.EAGLE_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        draft_cache_loc=draw(
+            _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        ),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
     )
 
@@ -2063,5 +2254,458 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner prefill_graph of worker target.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = prefill_graph_target.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "prefill_graph", served, place="specs/sglang/runners/prefill_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_PREFILL: _prefill_graph_target_capture_prefill,
+        Mode.EXTEND: _prefill_graph_target_extend,
+        Mode.MIXED: _prefill_graph_target_mixed,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_prefill.yaml:1
+@st.composite
+def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_prefill.yaml:7
+    tokens = draw(_extents(1, max(present(config.captured_tokens))))
+    rows = prefill_graph_target.live_capture_prefill(tokens)
+    return LiveBatch(
+        mode=Mode.CAPTURE_PREFILL,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+# specs/sglang/modes/extend.yaml:1
+@st.composite
+def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend.yaml:8
+    tokens = draw(_extents(1, config.prefill_limit_target))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = min(
+            config.prefill_limit_target,
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size,
+        )
+    rows = prefill_graph_target.live_extend(requests, tokens)
+    return LiveBatch(
+        mode=Mode.EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+# specs/sglang/modes/mixed.yaml:1
+@st.composite
+def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/mixed.yaml:9
+    running = draw(_extents(1, config.max_running_requests - 1))
+    # specs/sglang/modes/mixed.yaml:10
+    prefills = draw(_extents(1, config.max_running_requests - running))
+    # specs/sglang/modes/mixed.yaml:11
+    prefill_tokens = draw(_extents(1, config.prefill_limit_target - running))
+    if not (prefills <= prefill_tokens):
+        running = 1
+        prefills = 1
+        prefill_tokens = min(
+            config.prefill_limit_target - 1,
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size
+            - 1,
+        )
+    rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+    return LiveBatch(
+        mode=Mode.MIXED,
+        running_requests=running,
+        prefill_requests=prefills,
+        prefill_tokens=prefill_tokens,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+    )
+
+
+def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner prefill_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = prefill_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "prefill_graph", served, place="specs/sglang/runners/prefill_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_PREFILL: _prefill_graph_draft_capture_prefill,
+        Mode.EXTEND: _prefill_graph_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_prefill.yaml:1
+@st.composite
+def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_prefill.yaml:7
+    tokens = draw(_extents(1, max(present(config.captured_tokens))))
+    rows = prefill_graph_draft.live_capture_prefill(tokens)
+    return LiveBatch(
+        mode=Mode.CAPTURE_PREFILL,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+# specs/sglang/modes/extend.yaml:1
+@st.composite
+def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend.yaml:8
+    tokens = draw(_extents(1, present(config.prefill_limit_draft)))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = min(
+            present(config.prefill_limit_draft),
+            max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size,
+        )
+    rows = prefill_graph_draft.live_extend(requests, tokens)
+    return LiveBatch(
+        mode=Mode.EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
         ),
     )

@@ -110,6 +110,8 @@ SYSTEMS = [
     ["5 <= x + x", "x <= cap", "y <= x + 2"],
     ["1 <= x", "x <= 6", "x * cap <= y * 2"],
     ["0 <= x", "x <= 6", "y <= x * (k + 1)", "x <= y"],
+    ["1 <= x", "x <= 6", "1 <= (y - x if on else cap - x)"],
+    ["(y if on else k) - x <= 1", "0 <= x", "x <= 9", "x <= (y + k if cap < 3 else 7 - x)"],
 ]
 
 
@@ -121,8 +123,10 @@ def test_an_isolated_variable_has_exactly_the_values_that_the_relations_allow(
     relations = tuple(relation(each) for each in texts)
     found = isolate("x", relations, ORACLE, (read("0 <= y"), read("y <= 8")))
     conditions = [read(each) for each in texts]
-    for k, cap, y in itertools.product(range(1, 4), (1, 2, 4, 6), (0, 1, 3, 4, 8)):
-        values: dict[str, Value] = {"k": k, "cap": cap, "y": y, "on": True}
+    for k, cap, y, on in itertools.product(
+        range(1, 4), (1, 2, 4, 6), (0, 1, 3, 4, 8), (True, False)
+    ):
+        values: dict[str, Value] = {"k": k, "cap": cap, "y": y, "on": on}
         allowed = [
             x
             for x in range(-1, 13)

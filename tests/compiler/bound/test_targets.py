@@ -9,7 +9,7 @@ from support.comparing import differences, false_witnesses
 from support.small_specs import mode_text, small
 from support.specs import Files
 
-DECODE = mode_text(live={"rows": "1; cap"}, requests="rows", tokens="rows")
+DECODE = mode_text(live={"rows": "1; cap"}, requests="rows", tokens="4 * rows")
 PREFILL = mode_text("prefill", live={"prompts": "1; 2"}, requests="prompts", tokens="3 * prompts")
 VERIFY = mode_text("verify", live={"drafts": "1; 3"}, requests="drafts", tokens="2 * drafts")
 
@@ -41,6 +41,15 @@ def test_a_slot_that_some_modes_load_is_as_long_as_those_need(tmp_path: Path) ->
     assert {each.mode for each in capacity.binding} == {"verify"}
     assert differences(found) == []
     assert false_witnesses(found) == []
+
+
+def test_a_slot_that_all_binding_modes_load_is_as_long_as_its_axis(tmp_path: Path) -> None:
+    wide = mode_text("wide", live={"rows": "1; cap + 3"}, requests="rows", tokens="2 * rows")
+    slots = (slot("ids"), slot("starts", modes="wide, prefill"), slot("ends", modes="decode"))
+    found = derived(tmp_path, small(DECODE, PREFILL, wide, slots=slots))
+    assert dimensions(found)["starts"] == ("requests",)
+    assert dimensions(found)["ends"] == ("ends.0",)
+    assert differences(found) == []
 
 
 def test_slots_that_the_same_modes_load_share_a_capacity_for_each_axis(tmp_path: Path) -> None:

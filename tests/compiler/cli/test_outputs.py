@@ -13,10 +13,9 @@ import pytest
 from support.command_line import Run
 from support.tank import write_tank
 from ullage import __version__, analyse
-from ullage.bound.capacities import Capacities
 from ullage.commands.settings import read_settings
 from ullage.diagnostics.catalogue import all_codes
-from ullage.prove.certificate import Proof
+from ullage.settle import Settled
 
 Golden = Callable[[str, str], None]
 
@@ -122,10 +121,11 @@ def test_an_unproven_capacity_is_an_error(
 ) -> None:
     settle = analyse.settle
 
-    def doubt(*given: Any) -> tuple[Capacities, tuple[Proof, ...]]:
-        capacities, (first, *rest) = settle(*given)
+    def doubt(*given: Any) -> Settled:
+        settled = settle(*given)
+        first, *rest = settled.proofs
         flaws = ("leaf: max_requests <= max_requests: z3 does not prove it",)
-        return capacities, (replace(first, tight=False, flaws=flaws), *rest)
+        return replace(settled, proofs=(replace(first, tight=False, flaws=flaws), *rest))
 
     monkeypatch.setattr(analyse, "settle", doubt)
     golden("cli/check_unproven.txt", ullage("check", "tank").shown)

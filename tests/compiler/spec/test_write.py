@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
+from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
 from support.sluice import SLUICE, WEIR
@@ -67,6 +68,7 @@ SMALL: Mapping[str, Files] = {
     "guarded": GUARDED,
     "barrel": BARREL,
     "cask": CASK,
+    "ladle": LADLE,
     "tank": TANK,
     "sluice": SLUICE,
     "weir": WEIR,

@@ -83,4 +83,20 @@ CODES: Final = (
         "rotary: {reads: {positions: {rows: padded, fill: 0}}}   # and no step names rotary",
         "Name the reader under the 'readers' of the step in which it reads.",
     ),
+    Code(
+        "U612",
+        "slot that no step writes",
+        "A slot is written by a step of the engine, and a runner that has the slot runs no such "
+        "step after it loads, or not in every mode that has the slot.",
+        "logits: {written_by: forward}   # and the runner has no step forward",
+        "Add the step, or narrow the 'slots' of the runner or the 'modes' of the slot.",
+    ),
+    Code(
+        "U613",
+        "read before it is written",
+        "A reader reads a slot in a step that runs before the step which writes it, or also where "
+        "that one does not run: it would see what an earlier batch left.",
+        "steps: [{do: load}, {step: sample, readers: [sampler]}, {step: forward}]",
+        "Move the reader behind the step that writes, or narrow its 'when' and 'modes'.",
+    ),
 )
