@@ -32,10 +32,15 @@ from ullage_runtime.storage import spanned_bytes
 
 @dataclass(frozen=True, slots=True)
 class RunnerLayout:
-    """Where one runner's slots lie from its own start, for each device role."""
+    """Where one runner's slots lie from its own start, for each device role.
+
+    Those that are kept lie from a start of their own, where nobody else loads.
+    """
 
     compute: Layout
     host: Layout
+    kept_compute: Layout
+    kept_host: Layout
 
     @classmethod
     def of(
@@ -43,11 +48,14 @@ class RunnerLayout:
         compute: Sequence[SlotShape] = (),
         host: Sequence[SlotShape] = (),
         *,
+        kept_compute: Sequence[SlotShape] = (),
+        kept_host: Sequence[SlotShape] = (),
         debug: DebugOptions,
     ) -> RunnerLayout:
         """The slots of each role one after another, with guards between them in debug mode."""
         room = GUARD_BYTES if debug.canaries else 0
-        return cls(lay_out(compute, guard_bytes=room), lay_out(host, guard_bytes=room))
+        groups = (compute, host, kept_compute, kept_host)
+        return cls(*(lay_out(group, guard_bytes=room) for group in groups))
 
 
 class SharedArena:
@@ -66,9 +74,14 @@ class SharedArena:
         self.regions: list[Region] = []
         self.claims = 0
 
-    def region(self, runner: str, start: int, layout: Layout) -> Region:
-        """Place a runner's slots from byte `start` on. ValueError if they leave the arena."""
-        placed = Region(self, runner, start, layout)
+    def region(self, runner: str, start: int, layout: Layout, *, kept: bool = False) -> Region:
+        """Place a runner's slots from byte `start` on. ValueError if they leave the arena.
+
+        `kept`: what they hold outlives the run of the runner.
+        """
+        placed = Region(self, runner, start, layout, kept=kept)
+        if kept and not layout.slots:
+            return placed
         self.regions.append(placed)
         if self.debug.claims:
             placed.claim()
@@ -78,8 +91,17 @@ class SharedArena:
 class Region:
     """The bytes [start, end) of an arena that the slots of one runner take."""
 
-    def __init__(self, shared: SharedArena, runner: str, start: int, layout: Layout) -> None:
+    def __init__(
+        self,
+        shared: SharedArena,
+        runner: str,
+        start: int,
+        layout: Layout,
+        *,
+        kept: bool = False,
+    ) -> None:
         self.shared = shared
+        self.kept = kept
         self.runner = runner
         self.layout = layout
         self.start = start
@@ -95,6 +117,11 @@ class Region:
     def slot(self, name: str) -> Tensor:
         """The slot of that name. KeyError if there is none."""
         return self._slots[name]
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a tensor of the arena's device begins in these bytes."""
+        low = self.shared.arena.storage.data_ptr()
+        return low + self.start <= tensor.data_ptr() < low + self.end
 
     @property
     def is_kept(self) -> bool:
@@ -160,6 +187,8 @@ class Regions:
 
     compute: Region
     host: Region
+    kept_compute: Region
+    kept_host: Region
     _addresses: tuple[Addresses, Addresses] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -171,9 +200,39 @@ class Regions:
         cls, runner: str, layout: RunnerLayout, *, device: torch.device | str, debug: DebugOptions
     ) -> Regions:
         """Arenas that are the runner's own."""
-        compute = SharedArena(device, layout.compute.size_bytes, debug=debug)
-        host = SharedArena("cpu", layout.host.size_bytes, pinned=True, debug=debug)
-        return cls(compute.region(runner, 0, layout.compute), host.region(runner, 0, layout.host))
+        ends = layout.compute.size_bytes, layout.host.size_bytes
+        compute = SharedArena(device, ends[0] + layout.kept_compute.size_bytes, debug=debug)
+        host_bytes = ends[1] + layout.kept_host.size_bytes
+        host = SharedArena("cpu", host_bytes, pinned=True, debug=debug)
+        return cls.place(runner, layout, compute, host, starts=(0, 0), kept=ends)
+
+    @classmethod
+    def place(
+        cls,
+        runner: str,
+        layout: RunnerLayout,
+        compute: SharedArena,
+        host: SharedArena,
+        *,
+        starts: tuple[int, int],
+        kept: tuple[int, int] = (0, 0),
+    ) -> Regions:
+        """The regions of a runner in two arenas; `starts`: where they begin in each of them.
+
+        `kept`: where the slots that are kept begin.
+        """
+        return cls(
+            compute.region(runner, starts[0], layout.compute),
+            host.region(runner, starts[1], layout.host),
+            compute.region(runner, kept[0], layout.kept_compute, kept=True),
+            host.region(runner, kept[1], layout.kept_host, kept=True),
+        )
+
+    @property
+    def all(self) -> tuple[Region, ...]:
+        """Every region of the runner."""
+        kept = (each for each in (self.kept_compute, self.kept_host) if each.layout.slots)
+        return self.compute, self.host, *kept
 
     def hold(self, tensor: Tensor) -> bool:
         """Whether a tensor lies in the arenas. RuntimeError for one without an address."""
@@ -181,10 +240,23 @@ class Regions:
         (low, high), (host_low, host_high) = self._addresses
         return low <= address < high or host_low <= address < host_high
 
+    def lose(self, tensor: Tensor) -> bool:
+        """Whether a load may overwrite a tensor: it is in the arenas, and not kept by another."""
+        return self.hold(tensor) and not any(
+            region.kept and region.holds(tensor) and region not in self.all
+            for shared in (self.compute.shared, self.host.shared)
+            for region in shared.regions
+        )
+
     def offset_of(self, tensor: Tensor) -> int:
         """Where a tensor that the arenas hold begins in its own arena, in bytes."""
         address = tensor.data_ptr()
         return address - next(low for low, high in self._addresses if low <= address < high)
+
+    @property
+    def _layout(self) -> RunnerLayout:
+        regions = (self.compute, self.host, self.kept_compute, self.kept_host)
+        return RunnerLayout(*(region.layout for region in regions))
 
     @property
     def arenas(self) -> tuple[Arena, Arena]:
@@ -198,8 +270,8 @@ class Regions:
 
     def claim(self) -> None:
         """Debug mode: this runner is about to load. DebugError (U733) if a guard is broken."""
-        self.compute.claim()
-        self.host.claim()
+        for region in self.all:
+            region.claim()
 
     def require_kept(self, since: tuple[int, int]) -> None:
         """Nobody has overwritten what was loaded after `since`. DebugError (U735) if so."""
@@ -208,15 +280,15 @@ class Regions:
 
     def check_canaries(self) -> None:
         """Guards between the slots are intact. DebugError (U733) if not."""
-        self.compute.check_canaries()
-        self.host.check_canaries()
+        for region in self.all:
+            region.check_canaries()
 
     def require_made_for(
         self, layout: RunnerLayout, *, device: torch.device, debug: DebugOptions
     ) -> None:
         """ValueError if the arenas were made for something else than what this runner is."""
         shared = self.compute.shared
-        if (self.compute.layout, self.host.layout) != (layout.compute, layout.host):
+        if self._layout != layout:
             problem = "another configuration"
         elif shared.arena.device.type != device.type:
             problem = f"device {shared.arena.device}"

@@ -216,7 +216,8 @@ def check_source(
 
     `shape`: the exact live shape; `into`: the slot at its capacity (its dtype, or one in
     `accepts`, and its device are demanded). A source inside the runner's arenas must be the head
-    of this very slot: anything else there would be overwritten before it is read. Where it is not
+    of this very slot, or lie in what another runner keeps: anything else there would be
+    overwritten before it is read. Where it is not
     `settled` which runner's slot this will be, that is left out; where all the rest is `known`
     already, only that is looked at.
     Raises BatchError: U713 missing, U714 dtype, U715 device, U716 shape, U718 overlap,
@@ -240,8 +241,10 @@ def check_source(
             return
     except RuntimeError:  # of tensors without a shape or an address, such as nested and fake ones
         pass
-    code, problem = _source_problem(source, shape, into, regions, accepts)
-    raise BatchError(code, mode, slot, problem, place=place)
+    found = _source_problem(source, shape, into, regions, accepts)
+    if found is not None:
+        code, problem = found
+        raise BatchError(code, mode, slot, problem, place=place)
 
 
 def _source_problem(
@@ -250,7 +253,7 @@ def _source_problem(
     into: Tensor,
     regions: Regions,
     accepts: tuple[torch.dtype, ...],
-) -> tuple[str, str]:
+) -> tuple[str, str] | None:
     if source is None:
         return "U713", "has no source in the batch"
     if not isinstance(source, Tensor):
@@ -268,9 +271,9 @@ def _source_problem(
     return _problem_of_memory(source, into, regions)
 
 
-def _problem_of_memory(source: Tensor, into: Tensor, regions: Regions) -> tuple[str, str]:
+def _problem_of_memory(source: Tensor, into: Tensor, regions: Regions) -> tuple[str, str] | None:
     try:
-        is_lost = regions.hold(source) and not is_in_place(source, into)
+        is_lost = regions.lose(source) and not is_in_place(source, into)
     except RuntimeError:
         return "U714", f"has a source of type {type(source).__name__}, which holds no data"
     if is_lost:
@@ -279,6 +282,8 @@ def _problem_of_memory(source: Tensor, into: Tensor, regions: Regions) -> tuple[
             f"has a source at byte {offset} of the static storage, which this load overwrites; "
             "pass a copy"
         )
+    if not (source.requires_grad and torch.is_grad_enabled()):
+        return None  # it lies in what another runner keeps
     return "U719", (
         "has a source that requires gradients, which would be recorded into a static buffer; "
         "detach it, or load under torch.inference_mode()"

@@ -178,8 +178,8 @@ def test_of_all_tails_those_that_any_value_serves_are_the_tokens() -> None:
         for reader in section.get("readers", {}).values()
         for slot, read in reader["reads"].items()
     ]
-    assert len(reads) > 5
-    assert {slot for slot, read in reads if "range" in read} == {"input_ids"}
+    (loaded,) = (each["slots"] for each in sections if each.get("runner") == "decode_graph")
+    assert {slot for slot, read in reads if "range" in read} & set(loaded) == {"input_ids"}
 
 
 def test_tails_hold_other_tokens_at_each_replay(

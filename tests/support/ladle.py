@@ -22,10 +22,12 @@ transforms:
 _SLOTS = """\
 slots:
   ids: {shape: [rows], dtype: int64, source: batch.ids}
-  scores: {shape: [rows, classes], dtype: float32, written_by: run, doc: what the model says}
+  scores:
+    {shape: [rows, classes], dtype: float32, written_by: run, kept: true, doc: what the model says}
   table:
     {shape: [2, rows], dtype: int32, written_by: {step: plan, rows: live}, modes: [pour],
      values: [0, 9]}
+  picked: {shape: [rows], dtype: float32, source: batch.picked, values: [0, 1], kept: true}
   mask:
     {shape: [rows], dtype: int8, written_by: {step: plan, rows: live}, when: masked}
 readers:
@@ -34,7 +36,14 @@ readers:
       mask: {rows: padded, fill: 1}
       ids: {rows: padded, fill: 5}
   looker: {modes: [pour], reads: {table: {rows: padded, fill: 7}}}
-  sampler: {reads: {scores: {rows: padded, range: [0, 1]}}}
+  sampler:
+    reads:
+      scores: {rows: padded, range: [0, 1]}
+      picked: {rows: live, from: second}
+  chooser:
+    reads:
+      picked: {rows: padded, fill: 1}
+      scores: {rows: live, from: plain}
 """
 
 _POUR = """\
@@ -54,8 +63,8 @@ pipeline: [fours]
 _RUNNER = """\
 runner: plain
 workers: [main]
-modes: all
-slots: all
+modes: [pour, drop]
+slots: [ids, scores, table, mask]
 values: {output: scores of the batch}
 steps:
   - {do: load}
@@ -64,10 +73,29 @@ steps:
   - {step: sample, takes: [output], readers: [sampler]}
 """
 
+_CHOOSE = """\
+mode: choose
+live: {rows: {range: [1, most], seen_in: batch.size}}
+axes: {rows: rows}
+pipeline: [fours]
+"""
+
+_CHOOSER = """\
+runner: second
+workers: [main]
+modes: [choose]
+slots: [ids, picked]
+steps:
+  - {do: load}
+  - {step: choose, readers: [chooser]}
+"""
+
 LADLE: Mapping[str, str] = {
     "engine.yaml": _ENGINE,
     "slots.yaml": _SLOTS,
     "modes/pour.yaml": _POUR,
     "modes/drop.yaml": _DROP,
+    "modes/choose.yaml": _CHOOSE,
     "runners/plain.yaml": _RUNNER,
+    "runners/second.yaml": _CHOOSER,
 }

@@ -39,6 +39,7 @@ from ullage.spec.model import (
     Range,
     Read,
     Reader,
+    ReadLeft,
     Runner,
     Slot,
     Spec,
@@ -237,7 +238,17 @@ def readers() -> st.SearchStrategy[Reader]:
         st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place),
     )
     unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
-    return st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
+    plain = st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
+    left = st.lists(
+        st.builds(ReadLeft, names(), names(), _place), max_size=2, unique_by=lambda read: read.slot
+    ).map(tuple)
+    return st.builds(_with_left, plain, left)
+
+
+def _with_left(reader: Reader, left: tuple[ReadLeft, ...]) -> Reader:
+    """The reader, which reads also what others left, of slots that it does not read itself."""
+    own = {read.slot for read in reader.reads}
+    return replace(reader, left=tuple(read for read in left if read.slot not in own))
 
 
 def _with_debug_source(variable: LiveVariable) -> st.SearchStrategy[LiveVariable]:

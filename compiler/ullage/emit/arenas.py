@@ -19,15 +19,27 @@ RESERVED = ("allocate", "cls", "compute", "config", "debug", "device", "host", "
 
 @dataclass(frozen=True, slots=True)
 class RunnerView:
-    """One runner: its field, its title and classes; `exists` is empty where it always does."""
+    """One runner: its field, its title and classes; `exists` is empty where it always does.
+
+    `kept` is the part for slots that are kept, empty without any.
+    """
 
     place: str
     name: str
+    kept: str
     title: str
-    doc: str
     registry: str
     capacities: str
     exists: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """What has a place of its own in the arenas: a runner, or what it keeps."""
+
+    place: str
+    name: str
+    doc: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,7 @@ class ArenasEmitter:
         body = render(
             "arenas.py.j2",
             runners=[self._runner(each) for each in self.engine.runners],
+            parts=list(self._parts()),
             bases=list(self._bases()),
             uses_config=any(self._conditions()),
         )
@@ -78,12 +91,20 @@ class ArenasEmitter:
         return RunnerView(
             comment(runner.planned.place.short, 4),
             self._names.of(runner.planned.name),
+            "" if runner.planned.kept is None else self._names.of(runner.planned.kept),
             literal(f"{runner.planned.runner} of worker {runner.planned.worker}"),
-            docstring((sentence(f"Where the buffers of the {runner.title} begin"),)),
             runner.classes.registry,
             runner.classes.capacities,
             "" if guard == TRUE else self._text(guard),
         )
+
+    def _parts(self) -> Iterator[PartView]:
+        for runner in self.engine.runners:
+            place = comment(runner.planned.place.short, 4)
+            for part in runner.planned.parts:
+                kept = " that keep what they hold" if part == runner.planned.kept else ""
+                about = sentence(f"Where the buffers of the {runner.title}{kept} begin")
+                yield PartView(place, self._names.of(part), docstring((about,)))
 
     def _text(self, condition: Expr) -> str:
         text = self.engine.settings.source("config").of(condition)
@@ -129,4 +150,5 @@ def largest(terms: list[str]) -> str:
 
 def names_of_runners(engine: EngineModel) -> Names:
     """The runners as fields of the arenas."""
-    return Names((each.planned.name for each in engine.runners), RESERVED)
+    parts = (part for each in engine.runners for part in each.planned.parts)
+    return Names(parts, RESERVED)

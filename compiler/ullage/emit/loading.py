@@ -123,7 +123,9 @@ class Loading:
             tuple(mode.name for mode in modes),
             slots,
             tuple(fields),
-            tuple(f"self.registry.{field}" for field in fields),
+            tuple(
+                f"self.registry.{self.runner.field(each.name)}" for each in absent if not each.kept
+            ),
             tuple(each.live for each in self.runner.own_extents if first in each.slot.tails),
             any(slot.name in known and slot.source is not None for slot in loaded),
         )

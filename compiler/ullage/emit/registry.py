@@ -89,7 +89,7 @@ class RegistryEmitter:
                 (sentence(f"The static buffers of the {runner.title}, each at its capacity"),)
             ),
             docstring((sentence("What a batch of one padded shape sees of the buffers"),)),
-            tuple(self._arena(role, runner, slots) for role in ROLES),
+            tuple(self._arenas(runner, slots)),
             tuple(slots.values()),
             viewed,
             self.views_use_config(runner),
@@ -100,12 +100,17 @@ class RegistryEmitter:
         viewed = (slot for slot in runner.slots if runner.is_viewed(slot))
         return any("config." in text for slot in viewed for text in self._extents(runner, slot))
 
-    def _arena(
-        self, role: DeviceRole, runner: RunnerModel, slots: dict[str, SlotView]
-    ) -> ArenaView:
-        members = tuple(slots[slot.name] for slot in runner.slots if slot.device == role)
-        fixed = tuple(each for each in members if not each.condition)
-        return ArenaView(role, fixed, members)
+    def _arenas(self, runner: RunnerModel, slots: dict[str, SlotView]) -> Iterator[ArenaView]:
+        """The slots by device, those that are kept apart if there are any."""
+        for kept in (False, True) if runner.planned.kept else (False,):
+            for role in ROLES:
+                members = tuple(
+                    slots[slot.name]
+                    for slot in runner.slots
+                    if slot.device == role and slot.kept == kept
+                )
+                fixed = tuple(each for each in members if not each.condition)
+                yield ArenaView(f"kept_{role}" if kept else role, fixed, members)
 
     @property
     def _config(self) -> Source:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ullage.expr.evaluate import evaluate_boolean
-from ullage.plan.bytes import PlacedSlot, Values, aligned, layout_for
+from ullage.plan.bytes import PlacedSlot, Values, aligned, bytes_by_device, layout_for
 from ullage.plan.lifetimes import pairs_of
-from ullage.plan.model import Base, Plan
+from ullage.plan.model import Base, Plan, PlannedRunner
 from ullage.spec.model import DeviceRole
 
 ROLES: tuple[DeviceRole, ...] = ("compute", "host")
@@ -19,7 +19,7 @@ Pairs = frozenset[frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class PlacedRunner:
-    """One runner in an arena: bytes [start, start + bytes), and its slots from there on."""
+    """A runner or kept part in an arena: bytes [start, start + bytes), its slots from there on."""
 
     name: str
     start: int
@@ -65,10 +65,26 @@ class PlacedArena:
 
 def arenas_for(plan: Plan, values: Values) -> tuple[PlacedArena, ...]:
     """The arena of each device role that has slots; `values` as `layout_for` takes them."""
-    slots = {runner.name: layout_for(runner, values) for runner in plan.runners}
+    slots = dict(pair for runner in plan.runners for pair in _parts(runner, values))
     alive = alive_together(plan, values)
     arenas = (_arena(role, plan.bases, slots, alive) for role in ROLES)
     return tuple(arena for arena in arenas if arena.runners)
+
+
+def _parts(runner: PlannedRunner, values: Values) -> Iterator[tuple[str, tuple[PlacedSlot, ...]]]:
+    """The slots of a runner, then those that are kept, each part from its own start."""
+    placed = layout_for(runner, values)
+    yield runner.name, tuple(slot for slot in placed if not slot.kept)
+    if runner.kept is not None:
+        ends = bytes_by_device(slot for slot in placed if not slot.kept)
+        yield (
+            runner.kept,
+            tuple(
+                replace(slot, offset=slot.offset - ends.get(slot.device, 0))
+                for slot in placed
+                if slot.kept
+            ),
+        )
 
 
 def alive_together(plan: Plan, values: Values) -> Pairs:

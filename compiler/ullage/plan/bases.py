@@ -27,7 +27,7 @@ from ullage.plan.orientation import transitive_order
 def bases_of(runners: Sequence[PlannedRunner], groups: Sequence[Group]) -> tuple[Base, ...]:
     """The base of each runner, in an order that is transitive if one is."""
     known = together(runners, groups)
-    names = tuple(runner.name for runner in runners)
+    names = tuple(part for runner in runners for part in runner.parts)
     order = transitive_order(names, known) or names
     return tuple(
         Base(name, tuple(_below(name, order[:position], known)))

@@ -15,7 +15,10 @@ Values = Mapping[str, int | bool | Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class PlacedSlot:
-    """One slot of one runner: `offset` counts bytes from the start of its device's arena."""
+    """One slot of one runner: `offset` counts bytes from the start of its device's arena.
+
+    Slots that are kept lie behind the others there.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -23,6 +26,7 @@ class PlacedSlot:
     device: DeviceRole
     offset: int
     bytes: int
+    kept: bool = False
 
     @property
     def end(self) -> int:
@@ -39,13 +43,13 @@ def layout_for(runner: PlannedRunner, values: Values) -> tuple[PlacedSlot, ...]:
     if not evaluate_boolean(runner.guard, values):
         return ()
     ends: dict[DeviceRole, int] = {}
-    placed: list[PlacedSlot] = []
-    for slot in runner.slots:
-        if evaluate_boolean(slot.guard, values):
-            found = _placed(slot, values, ends.get(slot.device, 0))
-            ends[slot.device] = found.end
-            placed.append(found)
-    return tuple(placed)
+    placed: dict[str, PlacedSlot] = {}
+    existing = [slot for slot in runner.slots if evaluate_boolean(slot.guard, values)]
+    for slot in sorted(existing, key=lambda each: each.kept):
+        found = _placed(slot, values, ends.get(slot.device, 0))
+        ends[slot.device] = found.end
+        placed[slot.name] = found
+    return tuple(placed[slot.name] for slot in existing)
 
 
 def bytes_by_device(slots: Iterable[PlacedSlot]) -> Mapping[DeviceRole, int]:
@@ -62,7 +66,7 @@ def _placed(slot: PlannedSlot, values: Values, end: int) -> PlacedSlot:
         raise ValueError(f"slot '{slot.name}' has the shape {shape}")
     dtype = slot.dtype if slot.device == "compute" else slot.host_dtype
     size = prod(shape) * BYTES_OF_DTYPE[dtype]
-    return PlacedSlot(slot.name, shape, dtype, slot.device, aligned(end), size)
+    return PlacedSlot(slot.name, shape, dtype, slot.device, aligned(end), size, slot.kept)
 
 
 def aligned(offset: int) -> int:

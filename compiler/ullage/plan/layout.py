@@ -14,7 +14,7 @@ from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.place import Place
 from ullage.plan.bases import bases_of
 from ullage.plan.claims import Claims
-from ullage.plan.lifetimes import groups_of
+from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
 from ullage.plan.values import Refusal, Values
@@ -32,7 +32,7 @@ def plan(
 ) -> Plan:
     """The plan of all runners; contradictions between readers, dtypes and values are collected."""
     planner = _Planner(resolved, capacities, Claims(resolved, solver), collector)
-    runners = tuple(planner.runner(each) for each in problem.runners)
+    runners = with_kept_parts(tuple(planner.runner(each) for each in problem.runners))
     groups = groups_of(resolved, runners)
     return Plan(runners, tuple(dict.fromkeys(planner.refusals)), groups, bases_of(runners, groups))
 
@@ -99,6 +99,7 @@ class _Planner:
             tails=tails,
             place=slot.place,
             written_by=None if slot.written_by is None else slot.written_by.step,
+            kept=slot.kept,
         )
 
     def _dimension(

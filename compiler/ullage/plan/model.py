@@ -47,7 +47,8 @@ class Tail:
 class PlannedSlot:
     """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
 
-    `written_by` is the step that writes its rows, where load does not.
+    `written_by` is the step that writes its rows, where load does not. What a `kept` one holds
+    outlives the run of the runner, so that it shares storage with nothing.
     """
 
     name: str
@@ -65,6 +66,7 @@ class PlannedSlot:
     tails: Mapping[str, Tail]
     place: Place
     written_by: str | None = None
+    kept: bool = False
 
     @property
     def row_axis(self) -> int | None:
@@ -77,7 +79,10 @@ class PlannedSlot:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRunner:
-    """One runner of one worker, named `<runner>_<worker>`; slots lie in this order, by device."""
+    """One runner of one worker, named `<runner>_<worker>`; slots lie in this order, by device.
+
+    `kept` is the name of a part of its own for the slots that are kept, if there are any.
+    """
 
     name: str
     runner: str
@@ -85,13 +90,19 @@ class PlannedRunner:
     guard: Expr
     slots: tuple[PlannedSlot, ...]
     place: Place
+    kept: str | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What has a place of its own in an arena: the slots of the runner, and the kept ones."""
+        return (self.name,) if self.kept is None else (self.name, self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Runners that may be alive together where `condition` holds: one of each part.
 
-    `parts` hold names of planned runners; those of one part take turns.
+    `parts` hold names of planned runners, or of their kept parts; those of one part take turns.
     """
 
     parts: tuple[tuple[str, ...], ...]
@@ -102,7 +113,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """A runner that ends before another one begins, where `condition` holds."""
+    """A runner, or a kept part, that ends before another one begins, where `condition` holds."""
 
     runner: str
     condition: Expr
@@ -121,7 +132,7 @@ class Base:
 class Plan:
     """All runners. `refusals` are constraints that slots with `on_overflow` add to validate.
 
-    `bases` has each runner behind all those that lie below it.
+    `bases` has each runner and kept part behind all those that lie below it.
     """
 
     runners: tuple[PlannedRunner, ...]

@@ -129,7 +129,8 @@ class Tails:
             for name in step.readers:
                 reads = readers[name].reads
                 live = all(read.rows == "live" for read in reads)
-                if live and not any(read.slot in self.runner.slots for read in reads):
+                owned = any(read.slot in self.runner.slots for read in reads)
+                if live and not owned and not readers[name].left:
                     message = (
                         f"reader '{name}' reads nothing that runner '{self.runner.name}' loads"
                     )

@@ -22,12 +22,13 @@ Beside = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One slot of one runner: bytes [start, end) of an arena."""
+    """One slot of one runner: bytes [start, end) of an arena. A `kept` one is always alive."""
 
     runner: str
     slot: str
     start: int
     end: int
+    kept: bool = False
 
     def __str__(self) -> str:
         return f"{self.runner}.{self.slot} in bytes {self.start} to {self.end}"
@@ -42,13 +43,15 @@ def flaws_of(
     """
     groups = [each for each in resolved.spec.concurrent if evaluate_boolean(each.when, values)]
 
+    kept = frozenset(slot.name for slot in resolved.spec.slots if slot.kept)
+
     def beside(one: str, two: str) -> bool:
         return any(_beside(group, resolved.spec, one, two) for group in groups)
 
     return tuple(
         f"{arena.device} arena: {flaw}"
         for arena in arenas
-        for flaw in flaws_of_slots(tuple(_slots(arena)), arena.bytes, alignment, beside)
+        for flaw in flaws_of_slots(tuple(_slots(arena, kept)), arena.bytes, alignment, beside)
     )
 
 
@@ -63,14 +66,16 @@ def flaws_of_slots(
             yield f"{slot} leaves the {size} bytes of the arena"
     for one, two in combinations(slots, 2):
         shared = min(one.end, two.end) - max(one.start, two.start)
-        if shared > 0 and (one.runner == two.runner or beside(one.runner, two.runner)):
+        alive = one.kept or two.kept or one.runner == two.runner or beside(one.runner, two.runner)
+        if shared > 0 and alive:
             yield f"{one} and {two} are alive together and share {shared} bytes"
 
 
-def _slots(arena: PlacedArena) -> Iterator[Placed]:
+def _slots(arena: PlacedArena, kept: frozenset[str]) -> Iterator[Placed]:
     for runner in arena.runners:
         for slot in runner.slots:
-            yield Placed(runner.name, slot.name, slot.offset, slot.offset + slot.bytes)
+            end = slot.offset + slot.bytes
+            yield Placed(runner.name, slot.name, slot.offset, end, slot.name in kept)
 
 
 def _beside(group: Concurrent, spec: Spec, one: str, two: str) -> bool:

@@ -7,7 +7,7 @@ from typing import cast
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.spec import problems
-from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, Slot, Writer
+from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, ReadLeft, Slot, Writer
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Mapping, Scalar
@@ -43,6 +43,7 @@ def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         doc=fields.text("doc", default=""),
         place=name.place,
         written_by=_writer(reading, fields),
+        kept=fields.boolean("kept", default=False),
     )
     _check_writers(reading, fields)
     fields.finish()
@@ -135,9 +136,14 @@ def _reader(reading: Reading, name: Scalar, fields: Fields) -> Reader:
         name=name.text,
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
-        reads=tuple(_read(reading, f"reader '{name.text}'", slot, inner) for slot, inner in reads),
+        reads=tuple(
+            _read(reading, f"reader '{name.text}'", slot, inner)
+            for slot, inner in reads
+            if "from" not in inner
+        ),
         doc=fields.text("doc", default=""),
         place=name.place,
+        left=tuple(_read_left(reading, slot, inner) for slot, inner in reads if "from" in inner),
     )
     fields.finish()
     return reader
@@ -150,6 +156,14 @@ def _read(reading: Reading, reader: str, slot: Scalar, fields: Fields) -> Read:
     fields.finish()
     _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}")
     return Read(slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place)
+
+
+def _read_left(reading: Reading, slot: Scalar, fields: Fields) -> ReadLeft:
+    """A read of what a runner left, which has no padded rows for anybody else."""
+    runner = reading.name(fields, "from", "runner") or ""
+    fields.choice("rows", ("live",), required=True)
+    fields.finish()
+    return ReadLeft(slot.text, runner, slot.place)
 
 
 def _check_tail(reading: Reading, fields: Fields, rows: str | None, read: str) -> None:

@@ -207,7 +207,8 @@ class Slot:
     they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
     `live_<axis>` and `padded_<axis>`; `values`: the range of its elements; `optional`: the source
     may be absent in a legal batch; `modes`: modes or families that load it (empty: all);
-    `written_by`: who writes it, if neither a source nor a computation does.
+    `written_by`: who writes it, if neither a source nor a computation does; `kept`: what it holds
+    outlives the run of its runner.
     """
 
     name: str
@@ -226,6 +227,7 @@ class Slot:
     doc: str
     place: Place
     written_by: Writer | None = None
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +252,20 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLeft:
+    """A read of what another runner has left in one of its slots."""
+
+    slot: str
+    runner: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
-    """A kernel, planner or backend, and what it reads of which slots."""
+    """A kernel, planner or backend, and what it reads of which slots.
+
+    `reads` are of the slots of the runner whose step it reads in, `left` of those of others.
+    """
 
     name: str
     when: Expr
@@ -259,6 +273,7 @@ class Reader:
     reads: tuple[Read, ...]
     doc: str
     place: Place
+    left: tuple[ReadLeft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

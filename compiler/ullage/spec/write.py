@@ -25,6 +25,7 @@ from ullage.spec.model import (
     Parameter,
     Read,
     Reader,
+    ReadLeft,
     Runner,
     Slot,
     Spec,
@@ -153,6 +154,7 @@ _SLOT: Table[Slot] = {
     "source": lambda slot: source(slot.source),
     "compute": lambda slot: expression_if_any(slot.compute),
     "written_by": lambda slot: None if slot.written_by is None else _writer(slot.written_by),
+    "kept": lambda slot: "true" if slot.kept else None,
     "accepts": lambda slot: names(slot.accepts),
     "optional": lambda slot: "true" if slot.optional else None,
     "values": lambda slot: span(slot.values),
@@ -173,11 +175,23 @@ _READ: Table[Read] = {
     "range": lambda read: span(read.range),
 }
 
+_READ_LEFT: Table[ReadLeft] = {
+    "rows": lambda read: "live",
+    "from": lambda read: read.runner,
+}
+
+
+def _reads(reader: Reader) -> Mapping[str, Data]:
+    """What is read of slots: of the runner in whose step it is, then of others."""
+    own = {read.slot: written(read, _READ) for read in reader.reads}
+    return own | {read.slot: written(read, _READ_LEFT) for read in reader.left}
+
+
 _READER: Table[Reader] = {
     "doc": lambda reader: reader.doc or None,
     "when": lambda reader: condition(reader.when),
     "modes": lambda reader: names(reader.modes),
-    "reads": lambda reader: {read.slot: written(read, _READ) for read in reader.reads},
+    "reads": _reads,
 }
 
 _CONCURRENT: Table[Concurrent] = {

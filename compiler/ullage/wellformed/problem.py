@@ -35,6 +35,7 @@ from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Slot
 from ullage.spec.steps import flattened
 from ullage.wellformed.fields import check_fields
+from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
 from ullage.wellformed.ranges import check_ranges
 from ullage.wellformed.readers import check_readers
@@ -66,6 +67,7 @@ def check_problem(
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
         check_writers(resolved, collector)
+        check_leavings(resolved, collector)
 
 
 def check_uses(

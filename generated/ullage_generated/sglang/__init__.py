@@ -27,11 +27,14 @@ from __future__ import annotations
 from .arenas import Arenas
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
+    FrozenKvGraphDraftBatch,
     LiveBatch,
     Mode,
+    MultiLayerGraphDraftBatch,
     Offer,
     PrefillGraphDraftBatch,
     PrefillGraphTargetBatch,
@@ -39,36 +42,51 @@ from .batch import (
 )
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
 from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetEngine,
     DecodeGraphTargetFacts,
+    DraftExtendGraphDraftEngine,
+    DraftExtendGraphDraftFacts,
     DraftGraphDraftEngine,
     DraftGraphDraftFacts,
     EagerDraftEngine,
     EagerTargetEngine,
+    FrozenKvGraphDraftEngine,
+    FrozenKvGraphDraftFacts,
+    MultiLayerGraphDraftEngine,
+    MultiLayerGraphDraftFacts,
     PrefillGraphDraftEngine,
     PrefillGraphDraftFacts,
     PrefillGraphTargetEngine,
     PrefillGraphTargetFacts,
 )
+from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
+from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
+    FrozenKvGraphDraftRegistry,
+    MultiLayerGraphDraftRegistry,
     PrefillGraphDraftRegistry,
     PrefillGraphTargetRegistry,
 )
@@ -84,6 +102,12 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DraftExtendGraphDraftBatch",
+    "DraftExtendGraphDraftCapacities",
+    "DraftExtendGraphDraftEngine",
+    "DraftExtendGraphDraftFacts",
+    "DraftExtendGraphDraftRegistry",
+    "DraftExtendGraphDraftRunner",
     "DraftGraphDraftBatch",
     "DraftGraphDraftCapacities",
     "DraftGraphDraftEngine",
@@ -101,9 +125,21 @@ __all__ = [
     "EagerTargetEngine",
     "EagerTargetRegistry",
     "EagerTargetRunner",
+    "FrozenKvGraphDraftBatch",
+    "FrozenKvGraphDraftCapacities",
+    "FrozenKvGraphDraftEngine",
+    "FrozenKvGraphDraftFacts",
+    "FrozenKvGraphDraftRegistry",
+    "FrozenKvGraphDraftRunner",
     "LiveBatch",
     "Mode",
     "MoeA2aBackend",
+    "MultiLayerGraphDraftBatch",
+    "MultiLayerGraphDraftCapacities",
+    "MultiLayerGraphDraftEngine",
+    "MultiLayerGraphDraftFacts",
+    "MultiLayerGraphDraftRegistry",
+    "MultiLayerGraphDraftRunner",
     "Offer",
     "PrefillGraphBackend",
     "PrefillGraphDraftBatch",

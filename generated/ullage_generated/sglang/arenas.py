@@ -17,23 +17,29 @@ from ullage_runtime.version import require_generated_code_version
 
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
 from .config import Config, SpeculativeAlgorithm
 from .registry import (
     DecodeGraphTargetRegistry,
+    DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
     EagerTargetRegistry,
+    FrozenKvGraphDraftRegistry,
+    MultiLayerGraphDraftRegistry,
     PrefillGraphDraftRegistry,
     PrefillGraphTargetRegistry,
 )
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,9 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: int
+    """Where the buffers of the runner draft_extend_graph of worker draft begin."""
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: int
     """Where the buffers of the runner draft_graph of worker draft begin."""
@@ -52,6 +61,12 @@ class ArenaPlan:
     # specs/sglang/runners/eager.yaml:1
     eager_draft: int
     """Where the buffers of the runner eager of worker draft begin."""
+    # specs/sglang/runners/frozen_kv_graph.yaml:1
+    frozen_kv_graph_draft: int
+    """Where the buffers of the runner frozen_kv_graph of worker draft begin."""
+    # specs/sglang/runners/multi_layer_graph.yaml:1
+    multi_layer_graph_draft: int
+    """Where the buffers of the runner multi_layer_graph of worker draft begin."""
     # specs/sglang/runners/prefill_graph.yaml:1
     prefill_graph_target: int
     """Where the buffers of the runner prefill_graph of worker target begin."""
@@ -66,9 +81,12 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_draft_extend_graph_draft: int,
         bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
+        bytes_of_frozen_kv_graph_draft: int,
+        bytes_of_multi_layer_graph_draft: int,
         bytes_of_prefill_graph_target: int,
         bytes_of_prefill_graph_draft: int,
     ) -> ArenaPlan:
@@ -77,23 +95,32 @@ class ArenaPlan:
         A runner begins where those end that may be alive while it is.
         """
         start_of_decode_graph_target = 0
+        start_of_draft_extend_graph_draft = 0
         start_of_draft_graph_draft = 0
         start_of_eager_target = 0
         start_of_eager_draft = 0
+        start_of_frozen_kv_graph_draft = 0
+        start_of_multi_layer_graph_draft = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            draft_extend_graph_draft=start_of_draft_extend_graph_draft,
             draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
+            frozen_kv_graph_draft=start_of_frozen_kv_graph_draft,
+            multi_layer_graph_draft=start_of_multi_layer_graph_draft,
             prefill_graph_target=start_of_prefill_graph_target,
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
                 start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
+                start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+                start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
                 start_of_prefill_graph_target + bytes_of_prefill_graph_target,
                 start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             ),
@@ -112,12 +139,18 @@ class Arenas:
     """The configuration that they are made for."""
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: Regions | None
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft: Regions | None
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: Regions | None
     # specs/sglang/runners/eager.yaml:1
     eager_target: Regions
     # specs/sglang/runners/eager.yaml:1
     eager_draft: Regions | None
+    # specs/sglang/runners/frozen_kv_graph.yaml:1
+    frozen_kv_graph_draft: Regions | None
+    # specs/sglang/runners/multi_layer_graph.yaml:1
+    multi_layer_graph_draft: Regions | None
     # specs/sglang/runners/prefill_graph.yaml:1
     prefill_graph_target: Regions | None
     # specs/sglang/runners/prefill_graph.yaml:1
@@ -140,6 +173,13 @@ class Arenas:
             if config.enable_decode_graph
             else None
         )
+        draft_extend_graph_draft = (
+            DraftExtendGraphDraftRegistry.layout(
+                config, DraftExtendGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_draft_extend_graph
+            else None
+        )
         draft_graph_draft = (
             DraftGraphDraftRegistry.layout(
                 config, DraftGraphDraftCapacities.of(config), device=device, debug=debug
@@ -155,6 +195,20 @@ class Arenas:
                 config, EagerDraftCapacities.of(config), device=device, debug=debug
             )
             if config.has_draft_worker
+            else None
+        )
+        frozen_kv_graph_draft = (
+            FrozenKvGraphDraftRegistry.layout(
+                config, FrozenKvGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_frozen_graph
+            else None
+        )
+        multi_layer_graph_draft = (
+            MultiLayerGraphDraftRegistry.layout(
+                config, MultiLayerGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_multi_layer_graph
             else None
         )
         prefill_graph_target = (
@@ -177,11 +231,20 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
             bytes_of_eager_draft=eager_draft.compute.size_bytes if eager_draft is not None else 0,
+            bytes_of_frozen_kv_graph_draft=frozen_kv_graph_draft.compute.size_bytes
+            if frozen_kv_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.compute.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
             bytes_of_prefill_graph_target=prefill_graph_target.compute.size_bytes
             if prefill_graph_target is not None
             else 0,
@@ -193,11 +256,20 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
             bytes_of_eager_draft=eager_draft.host.size_bytes if eager_draft is not None else 0,
+            bytes_of_frozen_kv_graph_draft=frozen_kv_graph_draft.host.size_bytes
+            if frozen_kv_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.host.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
             bytes_of_prefill_graph_target=prefill_graph_target.host.size_bytes
             if prefill_graph_target is not None
             else 0,
@@ -209,71 +281,82 @@ class Arenas:
         host_arena = SharedArena("cpu", host.size, pinned=True, debug=debug)
         return cls(
             config=config,
-            decode_graph_target=Regions(
-                compute_arena.region(
-                    "decode_graph of worker target",
-                    compute.decode_graph_target,
-                    decode_graph_target.compute,
-                ),
-                host_arena.region(
-                    "decode_graph of worker target",
-                    host.decode_graph_target,
-                    decode_graph_target.host,
-                ),
+            decode_graph_target=Regions.place(
+                "decode_graph of worker target",
+                decode_graph_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.decode_graph_target, host.decode_graph_target),
             )
             if decode_graph_target is not None
             else None,
-            draft_graph_draft=Regions(
-                compute_arena.region(
-                    "draft_graph of worker draft",
-                    compute.draft_graph_draft,
-                    draft_graph_draft.compute,
-                ),
-                host_arena.region(
-                    "draft_graph of worker draft", host.draft_graph_draft, draft_graph_draft.host
-                ),
+            draft_extend_graph_draft=Regions.place(
+                "draft_extend_graph of worker draft",
+                draft_extend_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.draft_extend_graph_draft, host.draft_extend_graph_draft),
+            )
+            if draft_extend_graph_draft is not None
+            else None,
+            draft_graph_draft=Regions.place(
+                "draft_graph of worker draft",
+                draft_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.draft_graph_draft, host.draft_graph_draft),
             )
             if draft_graph_draft is not None
             else None,
-            eager_target=Regions(
-                compute_arena.region(
-                    "eager of worker target", compute.eager_target, eager_target.compute
-                ),
-                host_arena.region("eager of worker target", host.eager_target, eager_target.host),
+            eager_target=Regions.place(
+                "eager of worker target",
+                eager_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.eager_target, host.eager_target),
             ),
-            eager_draft=Regions(
-                compute_arena.region(
-                    "eager of worker draft", compute.eager_draft, eager_draft.compute
-                ),
-                host_arena.region("eager of worker draft", host.eager_draft, eager_draft.host),
+            eager_draft=Regions.place(
+                "eager of worker draft",
+                eager_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.eager_draft, host.eager_draft),
             )
             if eager_draft is not None
             else None,
-            prefill_graph_target=Regions(
-                compute_arena.region(
-                    "prefill_graph of worker target",
-                    compute.prefill_graph_target,
-                    prefill_graph_target.compute,
-                ),
-                host_arena.region(
-                    "prefill_graph of worker target",
-                    host.prefill_graph_target,
-                    prefill_graph_target.host,
-                ),
+            frozen_kv_graph_draft=Regions.place(
+                "frozen_kv_graph of worker draft",
+                frozen_kv_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.frozen_kv_graph_draft, host.frozen_kv_graph_draft),
+            )
+            if frozen_kv_graph_draft is not None
+            else None,
+            multi_layer_graph_draft=Regions.place(
+                "multi_layer_graph of worker draft",
+                multi_layer_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.multi_layer_graph_draft, host.multi_layer_graph_draft),
+            )
+            if multi_layer_graph_draft is not None
+            else None,
+            prefill_graph_target=Regions.place(
+                "prefill_graph of worker target",
+                prefill_graph_target,
+                compute_arena,
+                host_arena,
+                starts=(compute.prefill_graph_target, host.prefill_graph_target),
             )
             if prefill_graph_target is not None
             else None,
-            prefill_graph_draft=Regions(
-                compute_arena.region(
-                    "prefill_graph of worker draft",
-                    compute.prefill_graph_draft,
-                    prefill_graph_draft.compute,
-                ),
-                host_arena.region(
-                    "prefill_graph of worker draft",
-                    host.prefill_graph_draft,
-                    prefill_graph_draft.host,
-                ),
+            prefill_graph_draft=Regions.place(
+                "prefill_graph of worker draft",
+                prefill_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.prefill_graph_draft, host.prefill_graph_draft),
             )
             if prefill_graph_draft is not None
             else None,

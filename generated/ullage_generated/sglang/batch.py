@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 class Mode(Enum):
@@ -38,6 +38,17 @@ class Mode(Enum):
     # specs/sglang/modes/capture_draft.yaml:1
     CAPTURE_DRAFT = "capture_draft"
     """A graph of draft steps is captured with each number of requests."""
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    CAPTURE_DRAFT_EXTEND = "capture_draft_extend"
+    """A graph that catches up is captured with each number of requests."""
+    # specs/sglang/modes/capture_frozen.yaml:1
+    CAPTURE_FROZEN = "capture_frozen"
+    """A graph of drafts over frozen key-values is captured with each number of rows."""
+    # specs/sglang/modes/capture_multi_layer.yaml:1
+    CAPTURE_MULTI_LAYER = "capture_multi_layer"
+    """A graph in which all layers of a draft model catch up is captured with each number of
+    requests.
+    """
     # specs/sglang/modes/capture_prefill.yaml:1
     CAPTURE_PREFILL = "capture_prefill"
     """A graph is captured with each number of tokens, as one request unless it holds the
@@ -96,6 +107,9 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.ADAPTIVE_VERIFY: "target_verify",
     Mode.CAPTURE: "capture",
     Mode.CAPTURE_DRAFT: "capture",
+    Mode.CAPTURE_DRAFT_EXTEND: "capture",
+    Mode.CAPTURE_FROZEN: "capture",
+    Mode.CAPTURE_MULTI_LAYER: "capture",
     Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
@@ -115,14 +129,17 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.ADAPTIVE_VERIFY: ("extending",),
     Mode.CAPTURE: ("capturing",),
     Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
+    Mode.CAPTURE_DRAFT_EXTEND: ("capturing", "catching_up"),
+    Mode.CAPTURE_FROZEN: ("capturing", "frozen_drafting"),
+    Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding",),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
     Mode.DLLM_EXTEND: ("extending",),
-    Mode.DRAFT_EXTEND: ("extending",),
+    Mode.DRAFT_EXTEND: ("extending", "catching_up"),
     Mode.EAGLE_DRAFT: ("decoding", "drafting"),
     Mode.EXTEND: ("extending", "prefilling"),
-    Mode.FROZEN_KV_DRAFT: ("decoding",),
+    Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
     Mode.MIXED: ("extending", "prefilling"),
@@ -156,49 +173,56 @@ class LiveBatch:
     Without live rows none of them is needed.
 
     batch_size: Requests; needed in every mode but capture_prefill, mixed.
-    input_ids: [tokens], int64 or int32: token ids; optional.
+    input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     running_requests: Running; needed in mixed.
     prefill_requests: Prefills; needed in mixed.
     prefill_tokens: Prefill_tokens; needed in mixed.
     positions: [tokens], int64 or int32: rotary positions; needed in every mode.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
-        padding; optional in every mode but capture_draft.
+        padding; optional in every mode but capture_draft, capture_frozen.
     mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
         tokens], int64: three-axis rotary positions; optional.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
         padding; [requests], int64 or int32: rows of the request table; needed in every mode but
         capture_prefill; optional in capture_prefill.
-    seq_lens: [requests], int64 or int32: tokens of each sequence; needed in every mode but
-        capture_prefill; optional in capture_prefill.
-    seq_lens_cpu: [requests], int64: the same on the host; optional.
+    seq_lens: [requests], int64 or int32: tokens of each sequence; [requests], int32 or int64:
+        tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill;
+        optional in capture_multi_layer, capture_prefill.
+    seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
+        the host; optional.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in every mode but capture, capture_draft,
-        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+        int32: new tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
+        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+        target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in every mode but capture, capture_draft,
-        capture_prefill, decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+        int32: tokens already in the pool; needed in adaptive_draft_extend, adaptive_verify,
+        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+        target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but capture, capture_draft,
-        decode, eagle_draft, frozen_kv_draft.
+        capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
-        every mode but capture_draft, capture_prefill.
+        every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill.
     mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
-        every mode but capture_draft.
+        every mode but capture_draft, capture_frozen.
     mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
-        mode but capture_draft.
+        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer.
     ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
-        in every mode but capture_draft, capture_prefill.
+        in every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill.
     ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
-        mode but capture_draft, capture_prefill.
+        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+        capture_prefill.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in every mode but adaptive_draft_extend, capture_draft,
-        decode_beside_extend, draft_extend, eagle_draft, frozen_kv_draft, split_prefill.
+        rank computed; optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend,
+        extend, mixed, target_verify.
     pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        every mode but adaptive_draft_extend, capture_draft, decode_beside_extend, draft_extend,
-        eagle_draft, frozen_kv_draft, split_prefill.
+        adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+        target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -207,11 +231,23 @@ class LiveBatch:
         capture_draft, eagle_draft.
     hidden_states: [requests, draft_hidden_size], bfloat16 or float32: hidden states that the first
         step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the
-        target for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+        target; [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden
+        states that the first step begins from; [tokens, draft_input_size], bfloat16 or float32:
+        hidden states of the target for the draft model; optional in capture_draft,
+        capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill, draft_extend,
+        eagle_draft, extend, frozen_kv_draft.
     temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
-        eagle_draft.
+        capture_multi_layer, draft_extend, eagle_draft.
     top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
         capture_draft, eagle_draft.
+    num_correct_drafts: [requests], int32 or int64: drafts that the target agreed with; optional in
+        capture_draft_extend, capture_multi_layer, draft_extend.
+    num_accept_tokens: [requests], int32 or int64: these and one token more, -1 in a row without a
+        request; optional in capture_draft_extend, capture_multi_layer, draft_extend.
+    select_index: [requests], int64 or int32: the row of each request that has logits; optional in
+        capture_draft_extend, capture_multi_layer, draft_extend.
+    bonus_tokens: [requests // speculative_eagle_topk], int64 or int32: the token that each draft
+        follows; optional in capture_frozen, frozen_kv_draft.
     orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
         in capture_prefill, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
@@ -225,8 +261,8 @@ class LiveBatch:
     """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
-    """[tokens], int64 or int32: token ids; optional."""
-    # specs/sglang/slots.yaml:135
+    """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen."""
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/mixed.yaml:9
@@ -244,78 +280,90 @@ class LiveBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
-    optional in every mode but capture_draft.
+    optional in every mode but capture_draft, capture_frozen.
     """
     # specs/sglang/slots.yaml:13
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional.
     """
     # specs/sglang/slots.yaml:16
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
     capture_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:19
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:147
     seq_lens: Tensor | None = None
-    """[requests], int64 or int32: tokens of each sequence; needed in every mode but
-    capture_prefill; optional in capture_prefill.
+    """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
+    each sequence; needed in every mode but capture_multi_layer, capture_prefill; optional in
+    capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:22
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:166
     seq_lens_cpu: Tensor | None = None
-    """[requests], int64: the same on the host; optional."""
+    """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
+    optional.
+    """
     # specs/sglang/slots.yaml:25
     # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in every mode but capture, capture_draft, capture_prefill,
-    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
+    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+    target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:28
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in every mode but capture, capture_draft, capture_prefill,
-    decode, eagle_draft, frozen_kv_draft; optional in capture_prefill.
+    already in the pool; needed in adaptive_draft_extend, adaptive_verify,
+    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+    target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:31
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:156
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
-    token of each request; optional in every mode but capture, capture_draft, decode,
-    eagle_draft, frozen_kv_draft.
+    token of each request; optional in every mode but capture, capture_draft,
+    capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:34
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
-    mode but capture_draft, capture_prefill.
+    mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    capture_prefill.
     """
     # specs/sglang/slots.yaml:37
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:173
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
-    capture_draft.
+    capture_draft, capture_frozen.
     """
     # specs/sglang/slots.yaml:40
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
-    capture_draft.
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer.
     """
     # specs/sglang/slots.yaml:43
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
-    but capture_draft, capture_prefill.
+    but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    capture_prefill.
     """
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
-    capture_draft, capture_prefill.
+    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:55
     custom_mask: Tensor | None = None
@@ -325,14 +373,14 @@ class LiveBatch:
     # specs/sglang/slots.yaml:58
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in every mode but adaptive_draft_extend, capture_draft, decode_beside_extend,
-    draft_extend, eagle_draft, frozen_kv_draft, split_prefill.
+    optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+    target_verify.
     """
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in every mode
-    but adaptive_draft_extend, capture_draft, decode_beside_extend, draft_extend, eagle_draft,
-    frozen_kv_draft, split_prefill.
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+    adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+    target_verify.
     """
     # specs/sglang/slots.yaml:64
     draft_cache_loc: Tensor | None = None
@@ -350,33 +398,60 @@ class LiveBatch:
     capture_draft, eagle_draft.
     """
     # specs/sglang/slots.yaml:77
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:184
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
-    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target
-    for the draft model; optional in capture_draft, capture_prefill, eagle_draft, extend.
+    begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
+    [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden states
+    that the first step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden
+    states of the target for the draft model; optional in capture_draft, capture_draft_extend,
+    capture_frozen, capture_multi_layer, capture_prefill, draft_extend, eagle_draft, extend,
+    frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:139
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
-    eagle_draft.
+    capture_multi_layer, draft_extend, eagle_draft.
     """
     # specs/sglang/slots.yaml:83
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None = None
+    """[requests], int32 or int64: drafts that the target agreed with; optional in
+    capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None = None
+    """[requests], int32 or int64: these and one token more, -1 in a row without a request;
+    optional in capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None = None
+    """[requests], int64 or int32: the row of each request that has logits; optional in
+    capture_draft_extend, capture_multi_layer, draft_extend.
+    """
+    # specs/sglang/slots.yaml:115
+    bonus_tokens: Tensor | None = None
+    """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
+    optional in capture_frozen, frozen_kv_draft.
+    """
+    # specs/sglang/slots.yaml:162
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/engine.yaml:84
+    # specs/sglang/engine.yaml:86
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -469,10 +544,97 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:193
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftExtendGraphDraftBatch:
+    """A batch as the runner draft_extend_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    """[requests], int32: these and one token more, -1 in a row without a request; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    """[requests], int64: the row of each request that has logits; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    catches_up_in_graphs and mamba_extra_buffer.
+    """
+    # specs/sglang/slots.yaml:108
+    draft_logits: Tensor | None
+    """[requests, draft_vocab_size], float32: logits of one row for each request; only where
+    has_draft_extend_graph.
+    """
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -559,7 +721,7 @@ class DraftGraphDraftBatch:
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -642,10 +804,10 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -725,10 +887,182 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:193
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenKvGraphDraftBatch:
+    """A batch as the runner frozen_kv_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:111
+    frozen_hidden_states: Tensor | None
+    """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
+    first step begins from; only where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:115
+    frozen_bonus_tokens: Tensor | None
+    """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
+    has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:118
+    frozen_topk_p: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
+    the branches of a step; only where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:122
+    frozen_topk_index: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
+    where has_frozen_graph.
+    """
+    # specs/sglang/slots.yaml:193
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiLayerGraphDraftBatch:
+    """A batch as the runner multi_layer_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    """[requests], int32: these and one token more, -1 in a row without a request; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    """[requests], int64: the row of each request that has logits; only where
+    catches_up_in_graphs.
+    """
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    """[requests], int64: where the state of each request is kept; only where
+    catches_up_in_graphs and mamba_extra_buffer.
+    """
+    # specs/sglang/slots.yaml:126
+    layer_seq_lens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
+    # specs/sglang/slots.yaml:129
+    layer_seq_lens_cpu: Tensor | None
+    """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
+    # specs/sglang/slots.yaml:132
+    layer_extend_start_loc: Tensor | None
+    """[requests], int32: first token of each request; only where has_multi_layer_graph."""
     # specs/sglang/slots.yaml:135
+    layer_logits: Tensor | None
+    """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
+    one row for each request, or of all rows where ranks gather them; only where
+    has_multi_layer_graph.
+    """
+    # specs/sglang/slots.yaml:139
+    layer_temperatures: Tensor | None
+    """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
+    and speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:143
+    layer_draft_probs: Tensor | None
+    """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
+    layer were sampled from; only where has_multi_layer_graph and
+    speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -772,53 +1106,53 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -862,58 +1196,58 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:184
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:193
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

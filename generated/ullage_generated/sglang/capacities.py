@@ -13,7 +13,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -87,6 +87,54 @@ class DecodeGraphTargetCapacities:
             requests=requests,
             tokens=tokens,
             custom_mask_0=custom_mask_0,
+        )
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftCapacities:
+    """Elements along each axis that the runner draft_extend_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DraftExtendGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_draft_extend_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner draft_extend_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_draft_extend_graph",
+                        "specs/sglang/runners/draft_extend_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        return cls(
+            requests=requests,
+            tokens=tokens,
         )
 
 
@@ -355,14 +403,14 @@ class EagerDraftCapacities:
     requests: int
     """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * speculative_num_draft_tokens,
-    attn_tp_size), cp_align) // speculative_num_draft_tokens if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle and not adaptive else
-    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests * speculative_eagle_topk) if speculative_algorithm ==
-    frozen_kv_mtp else 0, (align_up(align_up(max_running_requests * speculative_eagle_topk,
-    attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle else 0).
+    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
+    cp_align) // draft_extend_width if require_mlp_sync else max_running_requests) if
+    speculative_algorithm == eagle and not adaptive else (align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk) if speculative_algorithm == frozen_kv_mtp else 0,
+    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
+    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
+    == eagle else 0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -376,13 +424,12 @@ class EagerDraftCapacities:
     proved: sound and tight.
 
     Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
-    (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
-    if require_mlp_sync else max_running_requests * speculative_num_draft_tokens) if
-    speculative_algorithm == eagle and not adaptive else 0, align_up(align_up(max_running_requests *
-    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
-    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
-    0).
+    (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) if
+    require_mlp_sync else max_running_requests * draft_extend_width) if speculative_algorithm ==
+    eagle and not adaptive else 0, align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests * speculative_eagle_topk,
+    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
+    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
 
     Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max_running_requests.
@@ -400,9 +447,8 @@ class EagerDraftCapacities:
     """Bound by adaptive_draft_extend, draft_extend; proved: sound and tight.
 
     Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests *
-    speculative_num_draft_tokens, attn_tp_size), cp_align) // speculative_num_draft_tokens if
-    require_mlp_sync else max_running_requests) if speculative_algorithm == eagle and not adaptive
-    else 0.
+    draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle and not adaptive else 0.
 
     Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max_running_requests.
@@ -432,12 +478,12 @@ class EagerDraftCapacities:
             (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
@@ -476,13 +522,13 @@ class EagerDraftCapacities:
             else (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
                 if config.require_mlp_sync
-                else config.max_running_requests * present(config.speculative_num_draft_tokens)
+                else config.max_running_requests * present(config.draft_extend_width)
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0,
@@ -512,12 +558,12 @@ class EagerDraftCapacities:
             else (
                 align_up(
                     align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
+                        config.max_running_requests * present(config.draft_extend_width),
                         config.attn_tp_size,
                     ),
                     config.cp_align,
                 )
-                // present(config.speculative_num_draft_tokens)
+                // present(config.draft_extend_width)
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
@@ -528,6 +574,165 @@ class EagerDraftCapacities:
             requests=requests,
             tokens=tokens,
             extend_seq_lens_0=extend_seq_lens_0,
+        )
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftCapacities:
+    """Elements along each axis that the runner frozen_kv_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches).
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:111
+    frozen_hidden_states_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:115
+    frozen_bonus_tokens_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:118
+    frozen_topk_p_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/slots.yaml:122
+    frozen_topk_index_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) // speculative_eagle_topk.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> FrozenKvGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_frozen_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner frozen_kv_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_frozen_graph",
+                        "specs/sglang/runners/frozen_kv_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_branches))
+        tokens = max(present(config.captured_branches))
+        frozen_hidden_states_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_bonus_tokens_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_p_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        frozen_topk_index_0 = max(present(config.captured_branches)) // present(
+            config.speculative_eagle_topk
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            frozen_hidden_states_0=frozen_hidden_states_0,
+            frozen_bonus_tokens_0=frozen_bonus_tokens_0,
+            frozen_topk_p_0=frozen_topk_p_0,
+            frozen_topk_index_0=frozen_topk_index_0,
+        )
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftCapacities:
+    """Elements along each axis that the runner multi_layer_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width.
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+    # specs/sglang/slots.yaml:135
+    layer_logits_0: int
+    """Bound by capture_multi_layer; proved: sound and tight.
+
+    Formula: max(captured_drafts) * draft_extend_width if require_gathered_buffer else
+    max(captured_drafts).
+
+    Attained in capture_multi_layer by requests = max(captured_drafts).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> MultiLayerGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_multi_layer_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner multi_layer_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_multi_layer_graph",
+                        "specs/sglang/runners/multi_layer_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured_drafts))
+        tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        layer_logits_0 = (
+            max(present(config.captured_drafts)) * present(config.draft_extend_width)
+            if config.require_gathered_buffer
+            else max(present(config.captured_drafts))
+        )
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            layer_logits_0=layer_logits_0,
         )
 
 

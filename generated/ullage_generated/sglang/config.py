@@ -15,10 +15,10 @@ from ullage_runtime.configuration import Defaults, Problems, present
 from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:56
+# specs/sglang/engine.yaml:58
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:59
+# specs/sglang/engine.yaml:61
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:75
+# specs/sglang/engine.yaml:77
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:118
+# specs/sglang/engine.yaml:120
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -131,6 +131,8 @@ class Config:
     disable_radix_cache: Prefixes are not reused.
     draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
         1048576]; None unless has_draft_worker.
+    mamba_conv_length: Shortest convolution state of a draft of several layers, 0 if it has none; in
+        tokens/requests; [0, 64]; None unless has_draft_worker.
     draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
         unless has_draft_worker.
     draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
@@ -145,194 +147,199 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:23
+    # specs/sglang/engine.yaml:25
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:28
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:28
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:31
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:31
+    # specs/sglang/engine.yaml:33
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:34
+    # specs/sglang/engine.yaml:36
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:37
+    # specs/sglang/engine.yaml:39
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:39
+    # specs/sglang/engine.yaml:41
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:41
+    # specs/sglang/engine.yaml:43
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:43
+    # specs/sglang/engine.yaml:45
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:45
+    # specs/sglang/engine.yaml:47
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:50
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:49
+    # specs/sglang/engine.yaml:51
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:50
+    # specs/sglang/engine.yaml:52
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:54
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:54
+    # specs/sglang/engine.yaml:56
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:55
+    # specs/sglang/engine.yaml:57
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:58
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:59
+    # specs/sglang/engine.yaml:61
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:65
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:67
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:68
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:69
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:70
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:71
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:73
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:73
+    # specs/sglang/engine.yaml:75
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:77
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:80
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:83
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:84
+    # specs/sglang/engine.yaml:86
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:88
+    # specs/sglang/engine.yaml:90
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:92
+    # specs/sglang/engine.yaml:94
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:97
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:101
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:101
+    # specs/sglang/engine.yaml:103
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:105
+    # specs/sglang/engine.yaml:107
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:110
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:110
+    # specs/sglang/engine.yaml:112
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:118
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:120
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:123
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
     tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:128
+    # specs/sglang/engine.yaml:130
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:133
+    # specs/sglang/engine.yaml:135
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:134
+    # specs/sglang/engine.yaml:136
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:135
+    # specs/sglang/engine.yaml:137
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:139
+    # specs/sglang/engine.yaml:141
+    mamba_conv_length: int | None = None
+    """Shortest convolution state of a draft of several layers, 0 if it has none; in
+    tokens/requests; [0, 64]; None unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:144
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:147
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:150
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:153
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:150
+    # specs/sglang/engine.yaml:155
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:153
+    # specs/sglang/engine.yaml:158
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:155
+    # specs/sglang/engine.yaml:160
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:158
+    # specs/sglang/engine.yaml:163
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -386,6 +393,7 @@ class Config:
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
+        mamba_conv_length: int | None = None,
         draft_hidden_size: int | None = None,
         draft_vocab_size: int | None = None,
         speculative_use_rejection_sampling: bool | None = None,
@@ -400,16 +408,16 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:28
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:80
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:83
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -422,20 +430,20 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:88
+        # specs/sglang/engine.yaml:90
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:92
+        # specs/sglang/engine.yaml:94
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:97
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -447,17 +455,17 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:95",
+                "specs/sglang/engine.yaml:97",
             )
-        # specs/sglang/engine.yaml:99
+        # specs/sglang/engine.yaml:101
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:105
+        # specs/sglang/engine.yaml:107
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:110
+        # specs/sglang/engine.yaml:112
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -497,10 +505,10 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:120
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:123
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 4,
@@ -562,39 +570,45 @@ class Config:
                 7680,
                 8192,
             )
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:130
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:137
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:139
+        # specs/sglang/engine.yaml:141
+        if mamba_conv_length is None and (
+            speculative_algorithm
+            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+        ):
+            mamba_conv_length = 0
+        # specs/sglang/engine.yaml:144
         if draft_hidden_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:147
         if draft_vocab_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:150
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:150
+        # specs/sglang/engine.yaml:155
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:155
+        # specs/sglang/engine.yaml:160
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -644,6 +658,7 @@ class Config:
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
+            mamba_conv_length=mamba_conv_length,
             draft_hidden_size=draft_hidden_size,
             draft_vocab_size=draft_vocab_size,
             speculative_use_rejection_sampling=speculative_use_rejection_sampling,
@@ -674,20 +689,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:23",
+            "specs/sglang/engine.yaml:25",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:26",
+            "specs/sglang/engine.yaml:28",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:75",
+            "specs/sglang/engine.yaml:77",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -696,47 +711,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:26",
+                    "specs/sglang/engine.yaml:28",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:26",
+                    "specs/sglang/engine.yaml:28",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:29"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:31"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:31",
+            "specs/sglang/engine.yaml:33",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:34"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:36"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:37"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:39"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:39"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:41"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:41")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:43")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:45")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:48")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:49")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:50")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:52")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:54")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:43")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:45")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:47")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:50")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:51")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:54")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:56")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:55"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:57"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:56"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:58"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -752,37 +767,37 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:59",
+            "specs/sglang/engine.yaml:61",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:63"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:65"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:65")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:67")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:66"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:67"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:68"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:68"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:69"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:69")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:71"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:70"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:73")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:71")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:73"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:75")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
-                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:78"
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:80"
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:78",
+                    "specs/sglang/engine.yaml:80",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -791,14 +806,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:83",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:83",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -807,14 +822,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:86",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:86",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -823,14 +838,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:88",
+                    "specs/sglang/engine.yaml:90",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:88",
+                    "specs/sglang/engine.yaml:90",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -839,14 +854,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:92",
+                    "specs/sglang/engine.yaml:94",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:92",
+                    "specs/sglang/engine.yaml:94",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -855,37 +870,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:97",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:97",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:99",
+                    "specs/sglang/engine.yaml:101",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:99",
+                    "specs/sglang/engine.yaml:101",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:101"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:103"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:105"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:107"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:108"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:110"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -894,17 +909,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:110",
+                    "specs/sglang/engine.yaml:112",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:110",
+                    "specs/sglang/engine.yaml:112",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:116"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:118"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -912,14 +927,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:120",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:120",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -928,14 +943,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:123",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:123",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -947,18 +962,18 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:130",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:130",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:133")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:135")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:134"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:136"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -967,14 +982,30 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:137",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:137",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "mamba_conv_length",
+                    self.mamba_conv_length,
+                    0,
+                    64,
+                    "specs/sglang/engine.yaml:141",
+                )
+            else:
+                problems.unset(
+                    "mamba_conv_length",
+                    self.mamba_conv_length,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:141",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -983,14 +1014,14 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:144",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:144",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -999,31 +1030,31 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:147",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:147",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:150",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:150",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:148"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:153"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1032,17 +1063,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:150",
+                    "specs/sglang/engine.yaml:155",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:150",
+                    "specs/sglang/engine.yaml:155",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:153"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:158"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1051,16 +1082,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:155",
+                    "specs/sglang/engine.yaml:160",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:155",
+                    "specs/sglang/engine.yaml:160",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:158")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:163")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1072,7 +1103,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:84",
+                "specs/sglang/engine.yaml:86",
             )
         if problems.passed(
             "tp_size",
@@ -1122,7 +1153,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:240",
+                    "specs/sglang/engine.yaml:245",
                 )
             )
         if problems.passed(
@@ -1177,7 +1208,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:254",
+                    "specs/sglang/engine.yaml:259",
                 )
             )
         if problems.passed(
@@ -1222,7 +1253,57 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:266",
+                    "specs/sglang/engine.yaml:271",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.captured_branches != (),
+                    "captured_branches has an element",
+                    "it is [min(rows, graph_rows) * speculative_eagle_topk for rows in "
+                    "capture_requests if min(rows, graph_rows) * frozen_width % "
+                    "graph_multiple == 0]",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                    },
+                    "specs/sglang/engine.yaml:301",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1235,7 +1316,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:162",
+                "specs/sglang/engine.yaml:167",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1246,7 +1327,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:164",
+                "specs/sglang/engine.yaml:169",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1257,7 +1338,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:166",
+                "specs/sglang/engine.yaml:171",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1280,7 +1361,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:169",
+                "specs/sglang/engine.yaml:174",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1301,7 +1382,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:172",
+                "specs/sglang/engine.yaml:177",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1325,7 +1406,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:175",
+                "specs/sglang/engine.yaml:180",
             )
         if problems.passed(
             "tp_size",
@@ -1362,7 +1443,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:178",
+                "specs/sglang/engine.yaml:183",
             )
         if problems.passed(
             "tp_size",
@@ -1394,7 +1475,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:181",
+                "specs/sglang/engine.yaml:186",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1405,7 +1486,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:183",
+                "specs/sglang/engine.yaml:188",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1417,7 +1498,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:185",
+                "specs/sglang/engine.yaml:190",
             )
         if problems.passed(
             "request_pool_size",
@@ -1440,7 +1521,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:187",
+                "specs/sglang/engine.yaml:192",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1451,7 +1532,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:190",
+                "specs/sglang/engine.yaml:195",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1459,7 +1540,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:192",
+                "specs/sglang/engine.yaml:197",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1470,7 +1551,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:194",
+                "specs/sglang/engine.yaml:199",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1483,53 +1564,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:196",
+                "specs/sglang/engine.yaml:201",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:200
+    # specs/sglang/engine.yaml:205
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:201
+    # specs/sglang/engine.yaml:206
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:202
+    # specs/sglang/engine.yaml:207
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:208
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:204
+    # specs/sglang/engine.yaml:209
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:205
+    # specs/sglang/engine.yaml:210
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:211
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:207
+    # specs/sglang/engine.yaml:212
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1538,19 +1619,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:208
+    # specs/sglang/engine.yaml:213
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:209
+    # specs/sglang/engine.yaml:214
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:215
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1560,13 +1641,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:213
+    # specs/sglang/engine.yaml:218
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:214
+    # specs/sglang/engine.yaml:219
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1584,7 +1665,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:224
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1596,7 +1677,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:224
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1610,7 +1691,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:227
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1622,13 +1703,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:231
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:273
+    # specs/sglang/engine.yaml:308
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1654,7 +1735,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:315
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1666,13 +1747,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:284
+    # specs/sglang/engine.yaml:319
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:234
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1682,7 +1763,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:236
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1692,19 +1773,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:239
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:242
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:240
+    # specs/sglang/engine.yaml:245
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1718,19 +1799,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:251
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:254
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:250
+    # specs/sglang/engine.yaml:255
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1739,7 +1820,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:258
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1748,7 +1829,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:259
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1766,7 +1847,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:262
+    # specs/sglang/engine.yaml:267
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -1776,7 +1857,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:266
+    # specs/sglang/engine.yaml:271
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -1790,7 +1871,93 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:277
+    @cached_property
+    def has_draft_extend_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle and not
+        enable_multi_layer_eagle`.
+        """
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not present(self.enable_multi_layer_eagle)
+        )
+
+    # specs/sglang/engine.yaml:279
+    @cached_property
+    def has_multi_layer_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and present(self.enable_multi_layer_eagle)
+        )
+
+    # specs/sglang/engine.yaml:281
+    @cached_property
+    def catches_up_in_graphs(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == eagle`."""
+        return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+
+    # specs/sglang/engine.yaml:283
+    @cached_property
+    def draft_front(self) -> int | None:
+        """Tokens before the verified ones that layers of a draft model read once more; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
+            if present(self.enable_multi_layer_eagle)
+            and present(self.speculative_eagle_topk) == 1
+            and present(self.mamba_conv_length) >= 1
+            and present(self.speculative_num_steps) > 1
+            else 0
+        )
+
+    # specs/sglang/engine.yaml:292
+    @cached_property
+    def draft_extend_width(self) -> int | None:
+        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
+        if not self.has_draft_worker:
+            return None
+        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
+
+    # specs/sglang/engine.yaml:296
+    @cached_property
+    def has_frozen_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
+        return (
+            self.enable_decode_graph
+            and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+        )
+
+    # specs/sglang/engine.yaml:298
+    @cached_property
+    def frozen_width(self) -> int | None:
+        """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
+        has_frozen_graph.
+        """
+        if not self.has_frozen_graph:
+            return None
+        return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
+
+    # specs/sglang/engine.yaml:301
+    @cached_property
+    def captured_branches(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of drafts over frozen key-values, one for every branch of each
+        request; None unless has_frozen_graph.
+        """
+        if not self.has_frozen_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:307
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -1798,7 +1965,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:285
+    # specs/sglang/engine.yaml:320
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1806,70 +1973,71 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:23"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:25"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:26",
+        "specs/sglang/engine.yaml:28",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:26",
+        "specs/sglang/engine.yaml:28",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:29"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:31"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:34"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:37"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:39"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:41"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:43"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:45"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:48"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:49"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:50"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:52"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:54"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:55"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:56"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:59"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:63"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:65"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:66"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:67"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:68"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:69"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:71"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:73"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:75"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:78"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:81"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:84"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:88"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:92"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:95"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:99"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:101"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:105"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:108"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:110"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:116"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:118"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:121"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:128"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:133"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:134"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:135"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:139"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:142"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:145"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:148"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:150"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:153"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:155"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:158"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:31"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:33"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:36"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:39"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:41"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:43"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:45"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:47"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:50"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:51"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:52"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:54"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:56"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:57"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:58"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:61"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:65"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:67"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:68"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:69"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:70"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:71"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:73"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:75"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:77"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:80"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:83"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:86"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:90"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:94"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:97"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:101"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:103"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:107"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:110"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:112"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:118"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:120"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:123"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:130"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:135"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:136"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:137"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:141"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:144"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:147"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:150"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:153"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:155"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:158"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:160"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:163"),
 )

@@ -42,7 +42,7 @@ from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
 from .registry import DecodeGraphTargetRegistry, DecodeGraphTargetViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -438,7 +438,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -446,7 +446,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -455,7 +455,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -536,7 +536,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -544,7 +544,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -553,7 +553,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -622,7 +622,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -630,7 +630,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -639,7 +639,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -728,7 +728,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -736,7 +736,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -745,7 +745,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -837,7 +837,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -845,7 +845,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -854,7 +854,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -929,7 +929,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -937,7 +937,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -946,7 +946,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -1340,7 +1340,7 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1876,7 +1876,7 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = DecodeGraphTargetBatch(
             mode=live.mode,

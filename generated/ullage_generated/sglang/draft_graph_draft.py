@@ -41,7 +41,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
 from .registry import DraftGraphDraftRegistry, DraftGraphDraftViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -63,12 +63,10 @@ def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
     # draft_bucket: specs/sglang/runners/draft_graph.yaml:24, specs/sglang/transforms.yaml:32
-    if config.has_draft_graph:
-        requests, tokens = (
-            next_in(requests, present(config.captured_drafts)),
-            next_in(requests, present(config.captured_drafts))
-            * present(config.speculative_eagle_topk),
-        )
+    requests, tokens = (
+        next_in(requests, present(config.captured_drafts)),
+        next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
+    )
     return Rows(requests, tokens)
 
 
@@ -97,12 +95,10 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
     # draft_bucket: specs/sglang/runners/draft_graph.yaml:24, specs/sglang/transforms.yaml:32
-    if config.has_draft_graph:
-        requests, tokens = (
-            next_in(requests, present(config.captured_drafts)),
-            next_in(requests, present(config.captured_drafts))
-            * present(config.speculative_eagle_topk),
-        )
+    requests, tokens = (
+        next_in(requests, present(config.captured_drafts)),
+        next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
+    )
     return Rows(requests, tokens)
 
 

@@ -44,7 +44,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry, EagerDraftViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -67,7 +67,7 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -76,7 +76,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     requests, tokens = rows
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
     if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_num_draft_tokens)
+        tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         requests, tokens = ranks.max_of(
             padded // tokens_per_request, padded, collective="mlp_sync_rows"
@@ -114,7 +114,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -183,7 +183,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1)
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:38
+    # specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -618,7 +618,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -626,7 +626,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -635,7 +635,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -732,10 +732,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
+            "else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -744,10 +743,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:25",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
+            "else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -756,10 +754,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
-            "require_mlp_sync else max_running_requests * "
-            "speculative_num_draft_tokens",
+            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
+            "max_running_requests * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -1003,10 +1000,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0, "
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) // speculative_eagle_topk if "
             "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
@@ -1021,11 +1017,11 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0, align_up(align_up(max_running_requests * speculative_eagle_topk,"
-            " attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
             "speculative_eagle_topk, attn_tp_size), cp_align) if "
             "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
@@ -1380,7 +1376,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
@@ -1638,7 +1634,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:3",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:6
         if live.positions is not None or rows.tokens > 0:
@@ -1876,7 +1871,7 @@ class EagerDraftRunner:
         # specs/sglang/slots.yaml:46
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,

@@ -11,15 +11,18 @@ from ullage_runtime.version import require_generated_code_version
 
 from .batch import (
     DecodeGraphTargetBatch,
+    DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
     EagerTargetBatch,
+    FrozenKvGraphDraftBatch,
     LiveBatch,
+    MultiLayerGraphDraftBatch,
     PrefillGraphDraftBatch,
     PrefillGraphTargetBatch,
 )
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 InputsT = TypeVar("InputsT")
@@ -51,7 +54,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 
     # specs/sglang/runners/decode_graph.yaml:44
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
-        """Plan replay; reads for attention_planner."""
+        """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
     # specs/sglang/runners/decode_graph.yaml:48
@@ -67,6 +70,51 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """Capture; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
         ngram_lookup, gather, mask_reader, pipeline.
+        """
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftFacts(Protocol):
+    """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/draft_extend_graph.yaml:32
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner draft_extend_graph of worker draft asks of the engine.
+
+    OutputT_co: the first branches of the next drafts.
+    """
+
+    # specs/sglang/runners/draft_extend_graph.yaml:35
+    def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:42
+    def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
+        acceptance.
+        """
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:43
+    def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
+        """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
+        catch_up_fusion, draft_state_tracker, row_selection, gather.
+        """
+        ...
+
+    # specs/sglang/runners/draft_extend_graph.yaml:48
+    def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
+        """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
+        rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
+        gather.
         """
         ...
 
@@ -95,7 +143,7 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
 
     # specs/sglang/runners/draft_graph.yaml:42
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
-        """Plan draft; reads for attention_planner."""
+        """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
     # specs/sglang/runners/draft_graph.yaml:43
@@ -185,7 +233,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 
     # specs/sglang/runners/eager.yaml:47
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
-        """Plan attention; reads for attention_planner, extend_planner."""
+        """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
     # specs/sglang/runners/eager.yaml:53
@@ -319,7 +367,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 
     # specs/sglang/runners/eager.yaml:47
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
-        """Plan attention; reads for attention_planner, extend_planner."""
+        """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
     # specs/sglang/runners/eager.yaml:53
@@ -378,6 +426,89 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:91
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
+        ...
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+class FrozenKvGraphDraftFacts(Protocol):
+    """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:27
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner frozen_kv_graph of worker draft asks of the engine.
+
+    OutputT_co: scores, tokens and parents of all branches.
+    """
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:30
+    def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:37
+    def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
+        """Plan frozen draft; reads for attention_planner, table_lookup."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:38
+    def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
+        """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
+        ...
+
+    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
+        """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
+        rotary, axes_rotary, frozen_draft_step, gather.
+        """
+        ...
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+class MultiLayerGraphDraftFacts(Protocol):
+    """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/multi_layer_graph.yaml:35
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner multi_layer_graph of worker draft asks of the engine.
+
+    OutputT_co: the drafts of all layers.
+    """
+
+    # specs/sglang/runners/multi_layer_graph.yaml:38
+    def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:45
+    def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
+        """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:46
+    def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
+        """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
+        draft_state_tracker, row_selection, layer_sampling, gather.
+        """
+        ...
+
+    # specs/sglang/runners/multi_layer_graph.yaml:51
+    def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
+        """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
+        axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
+        layer_sampling, gather.
+        """
         ...
 
 

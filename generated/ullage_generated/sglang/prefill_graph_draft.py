@@ -42,7 +42,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import PrefillGraphDraftEngine, PrefillGraphDraftFacts
 from .registry import PrefillGraphDraftRegistry, PrefillGraphDraftViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -82,7 +82,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -601,7 +601,7 @@ class PrefillGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:61",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:147
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -612,10 +612,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:147",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:150
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -626,10 +626,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:153
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -640,10 +640,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:156
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -652,10 +652,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:159
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -666,10 +666,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:162
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -678,10 +678,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:108
+        # specs/sglang/slots.yaml:166
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -690,9 +690,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:169
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -701,9 +701,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:173
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -712,9 +712,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
-        # specs/sglang/slots.yaml:119
+        # specs/sglang/slots.yaml:177
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -723,9 +723,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:119",
+                place="specs/sglang/slots.yaml:177",
             )
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:180
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -734,10 +734,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:180",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:126
+        # specs/sglang/slots.yaml:184
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -746,7 +746,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:126",
+                place="specs/sglang/slots.yaml:184",
             )
         if self.debug.values:
             self._check_values_prefilling(live, mode)
@@ -849,51 +849,51 @@ class PrefillGraphDraftRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:147
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:150
         if views.static_extend_seq_lens is not None:
             load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:153
         if views.static_extend_prefix_lens is not None:
             load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:156
         if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
             load_rows(
                 views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:159
         if views.static_req_pool_indices is not None:
             load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:162
         if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
             load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:108
+        # specs/sglang/slots.yaml:166
         if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
             load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:169
         if views.static_mrope_positions is not None and static_mrope_positions is not None:
             load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:173
         if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
             load_rows(
                 views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
             )
-        # specs/sglang/slots.yaml:119
+        # specs/sglang/slots.yaml:177
         if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
             load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:180
         if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
             load_rows(
                 views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
             )
-        # specs/sglang/slots.yaml:126
+        # specs/sglang/slots.yaml:184
         if views.static_draft_hidden_states is not None and static_draft_hidden_states is not None:
             load_rows(
                 views.static_draft_hidden_states, static_draft_hidden_states, rows.tokens, None
             )
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = PrefillGraphDraftBatch(
             mode=live.mode,
@@ -983,7 +983,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:147",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -992,7 +992,7 @@ class PrefillGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1001,7 +1001,7 @@ class PrefillGraphDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1010,7 +1010,7 @@ class PrefillGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1019,7 +1019,7 @@ class PrefillGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1028,7 +1028,7 @@ class PrefillGraphDraftRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1037,7 +1037,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1046,7 +1046,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1055,7 +1055,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1064,7 +1064,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:180",
             )
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
@@ -1104,70 +1104,70 @@ class PrefillGraphDraftRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:89"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:147"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:119",
+                place="specs/sglang/slots.yaml:177",
             )
 
     def _execute_capturing(

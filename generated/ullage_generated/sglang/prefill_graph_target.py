@@ -42,7 +42,7 @@ from .config import Config
 from .engine import PrefillGraphTargetEngine, PrefillGraphTargetFacts
 from .registry import PrefillGraphTargetRegistry, PrefillGraphTargetViews
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -82,7 +82,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:38
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -114,7 +114,7 @@ def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:38
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:47
     if config.require_mlp_sync:
         (tokens,) = ranks.max_of(
             align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
@@ -838,7 +838,7 @@ class PrefillGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:61",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:147
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -849,10 +849,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:147",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:150
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -863,10 +863,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:153
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -877,10 +877,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:156
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -889,10 +889,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:159
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -903,10 +903,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:162
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -915,10 +915,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:108
+        # specs/sglang/slots.yaml:166
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -927,9 +927,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:169
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -938,9 +938,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:173
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -949,9 +949,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
-        # specs/sglang/slots.yaml:119
+        # specs/sglang/slots.yaml:177
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -960,9 +960,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:119",
+                place="specs/sglang/slots.yaml:177",
             )
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:180
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -971,7 +971,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:180",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1071,46 +1071,46 @@ class PrefillGraphTargetRunner:
         # specs/sglang/slots.yaml:61
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:147
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:150
         if views.static_extend_seq_lens is not None:
             load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:153
         if views.static_extend_prefix_lens is not None:
             load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:156
         if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
             load_rows(
                 views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:159
         if views.static_req_pool_indices is not None:
             load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:162
         if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
             load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:108
+        # specs/sglang/slots.yaml:166
         if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
             load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:111
+        # specs/sglang/slots.yaml:169
         if views.static_mrope_positions is not None and static_mrope_positions is not None:
             load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:173
         if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
             load_rows(
                 views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
             )
-        # specs/sglang/slots.yaml:119
+        # specs/sglang/slots.yaml:177
         if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
             load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:180
         if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
             load_rows(
                 views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
             )
-        # specs/sglang/slots.yaml:130
+        # specs/sglang/slots.yaml:188
         write_scalar(views.num_token_non_padded, rows.tokens)
         batch = PrefillGraphTargetBatch(
             mode=live.mode,
@@ -1197,7 +1197,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:147",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1206,7 +1206,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1215,7 +1215,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1224,7 +1224,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1233,7 +1233,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1242,7 +1242,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1251,7 +1251,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1260,7 +1260,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1269,7 +1269,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1278,7 +1278,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:180",
             )
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
@@ -1317,70 +1317,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:89"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:147"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:156",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:159",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:162",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:108",
+                place="specs/sglang/slots.yaml:166",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:111",
+                place="specs/sglang/slots.yaml:169",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:115",
+                place="specs/sglang/slots.yaml:173",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:119",
+                place="specs/sglang/slots.yaml:177",
             )
 
     def _execute_capturing(

@@ -20,15 +20,18 @@ from ullage_runtime.version import require_generated_code_version
 from .batch import Rows
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
     EagerTargetCapacities,
+    FrozenKvGraphDraftCapacities,
+    MultiLayerGraphDraftCapacities,
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
 from .config import Config
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -90,7 +93,7 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -284,7 +287,7 @@ class DecodeGraphTargetViews:
     pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
 
     @classmethod
@@ -334,6 +337,303 @@ class DecodeGraphTargetViews:
             if registry.pipeline_residual is None
             else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+        )
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftRegistry:
+    """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target."""
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    """[requests]: drafts that the target agreed with."""
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    """[requests]: these and one token more, -1 in a row without a request."""
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    """[requests]: the row of each request that has logits."""
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:108
+    draft_logits: Tensor | None
+    """[requests, draft_vocab_size]: logits of one row for each request."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DraftExtendGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape(
+                    "target_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("verify_extend_seq_lens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_correct_drafts", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_accept_tokens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(SlotShape("select_index", (capacities.requests,), torch.int64))
+        if config.catches_up_in_graphs and config.mamba_extra_buffer:
+            compute_slots.append(
+                SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_draft_extend_graph:
+            compute_slots.append(
+                SlotShape(
+                    "draft_logits",
+                    (capacities.requests, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DraftExtendGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DraftExtendGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "draft_extend_graph of worker draft",
+            capacities,
+            DraftExtendGraphDraftCapacities.of(config),
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "draft_extend_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            target_hidden_states=compute.slot("target_hidden_states")
+            if config.catches_up_in_graphs
+            else None,
+            verify_extend_seq_lens=compute.slot("verify_extend_seq_lens")
+            if config.catches_up_in_graphs
+            else None,
+            num_correct_drafts=compute.slot("num_correct_drafts")
+            if config.catches_up_in_graphs
+            else None,
+            num_accept_tokens=compute.slot("num_accept_tokens")
+            if config.catches_up_in_graphs
+            else None,
+            select_index=compute.slot("select_index") if config.catches_up_in_graphs else None,
+            draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
+            if config.catches_up_in_graphs and config.mamba_extra_buffer
+            else None,
+            draft_logits=compute.slot("draft_logits") if config.has_draft_extend_graph else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.target_hidden_states,
+            self.verify_extend_seq_lens,
+            self.num_correct_drafts,
+            self.num_accept_tokens,
+            self.select_index,
+            self.draft_mamba_track_indices,
+            self.draft_logits,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:108
+    draft_logits: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: DraftExtendGraphDraftRegistry, config: Config, rows: Rows
+    ) -> DraftExtendGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else padded_view(
+                registry.target_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else padded_view(registry.verify_extend_seq_lens, rows.requests),
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else padded_view(registry.num_correct_drafts, rows.requests),
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else padded_view(registry.num_accept_tokens, rows.requests),
+            select_index=None
+            if registry.select_index is None
+            else padded_view(registry.select_index, rows.requests),
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else padded_view(registry.draft_mamba_track_indices, rows.requests),
+            draft_logits=None
+            if registry.draft_logits is None
+            else padded_view(
+                registry.draft_logits, rows.requests, present(config.draft_vocab_size)
+            ),
         )
 
 
@@ -698,7 +998,7 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -854,7 +1154,7 @@ class EagerTargetViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
 
     @classmethod
@@ -941,7 +1241,7 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1097,7 +1397,7 @@ class EagerDraftViews:
     ngram_column_starts: Tensor | None
     # specs/sglang/slots.yaml:46
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1133,6 +1433,629 @@ class EagerDraftViews:
         )
 
 
+# specs/sglang/runners/frozen_kv_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftRegistry:
+    """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:111
+    frozen_hidden_states: Tensor | None
+    """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
+    begins from.
+    """
+    # specs/sglang/slots.yaml:115
+    frozen_bonus_tokens: Tensor | None
+    """[requests // speculative_eagle_topk]: the token that each draft follows."""
+    # specs/sglang/slots.yaml:118
+    frozen_topk_p: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
+    branches of a step.
+    """
+    # specs/sglang/slots.yaml:122
+    frozen_topk_index: Tensor | None
+    """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: FrozenKvGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_hidden_states",
+                    (capacities.frozen_hidden_states_0, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape("frozen_bonus_tokens", (capacities.frozen_bonus_tokens_0,), torch.int64)
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_p",
+                    (capacities.frozen_topk_p_0, present(config.speculative_eagle_topk)),
+                    torch.float32,
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_index",
+                    (capacities.frozen_topk_index_0, present(config.speculative_eagle_topk)),
+                    torch.int64,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: FrozenKvGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> FrozenKvGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "frozen_kv_graph of worker draft", capacities, FrozenKvGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "frozen_kv_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            positions=compute.slot("positions"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            frozen_hidden_states=compute.slot("frozen_hidden_states")
+            if config.has_frozen_graph
+            else None,
+            frozen_bonus_tokens=compute.slot("frozen_bonus_tokens")
+            if config.has_frozen_graph
+            else None,
+            frozen_topk_p=compute.slot("frozen_topk_p") if config.has_frozen_graph else None,
+            frozen_topk_index=compute.slot("frozen_topk_index")
+            if config.has_frozen_graph
+            else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.positions,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.frozen_hidden_states,
+            self.frozen_bonus_tokens,
+            self.frozen_topk_p,
+            self.frozen_topk_index,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenKvGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:19
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:22
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:111
+    frozen_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:115
+    frozen_bonus_tokens: Tensor | None
+    # specs/sglang/slots.yaml:118
+    frozen_topk_p: Tensor | None
+    # specs/sglang/slots.yaml:122
+    frozen_topk_index: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: FrozenKvGraphDraftRegistry, config: Config, rows: Rows
+    ) -> FrozenKvGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            positions=padded_view(registry.positions, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            frozen_hidden_states=None
+            if registry.frozen_hidden_states is None
+            else padded_view(
+                registry.frozen_hidden_states,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.draft_input_size),
+            ),
+            frozen_bonus_tokens=None
+            if registry.frozen_bonus_tokens is None
+            else padded_view(
+                registry.frozen_bonus_tokens,
+                rows.requests // present(config.speculative_eagle_topk),
+            ),
+            frozen_topk_p=None
+            if registry.frozen_topk_p is None
+            else padded_view(
+                registry.frozen_topk_p,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+            frozen_topk_index=None
+            if registry.frozen_topk_index is None
+            else padded_view(
+                registry.frozen_topk_index,
+                rows.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+        )
+
+
+# specs/sglang/runners/multi_layer_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftRegistry:
+    """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: hidden states of the target."""
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    """[requests]: new tokens of each request."""
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    """[requests]: drafts that the target agreed with."""
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    """[requests]: these and one token more, -1 in a row without a request."""
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    """[requests]: the row of each request that has logits."""
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    """[requests]: where the state of each request is kept."""
+    # specs/sglang/slots.yaml:126
+    layer_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:129
+    layer_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:132
+    layer_extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:135
+    layer_logits: Tensor | None
+    """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
+    each request, or of all rows where ranks gather them.
+    """
+    # specs/sglang/slots.yaml:139
+    layer_temperatures: Tensor | None
+    """[requests, 1]: how evenly a draft is sampled."""
+    # specs/sglang/slots.yaml:143
+    layer_draft_probs: Tensor | None
+    """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
+    sampled from.
+    """
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: MultiLayerGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+        ]
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape(
+                    "target_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("verify_extend_seq_lens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_correct_drafts", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(
+                SlotShape("num_accept_tokens", (capacities.requests,), torch.int32)
+            )
+        if config.catches_up_in_graphs:
+            compute_slots.append(SlotShape("select_index", (capacities.requests,), torch.int64))
+        if config.catches_up_in_graphs and config.mamba_extra_buffer:
+            compute_slots.append(
+                SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
+            )
+        if config.has_multi_layer_graph:
+            compute_slots.append(SlotShape("layer_seq_lens", (capacities.requests,), torch.int32))
+        if config.has_multi_layer_graph:
+            compute_slots.append(
+                SlotShape("layer_extend_start_loc", (capacities.requests,), torch.int32)
+            )
+        if config.has_multi_layer_graph:
+            compute_slots.append(
+                SlotShape(
+                    "layer_logits",
+                    (capacities.layer_logits_0, present(config.draft_vocab_size)),
+                    torch.float32,
+                )
+            )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape("layer_temperatures", (capacities.requests, 1), torch.float32)
+            )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
+                SlotShape(
+                    "layer_draft_probs",
+                    (
+                        capacities.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = []
+        if config.has_multi_layer_graph:
+            host_slots.append(SlotShape("layer_seq_lens_cpu", (capacities.requests,), torch.int32))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: MultiLayerGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> MultiLayerGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "multi_layer_graph of worker draft",
+            capacities,
+            MultiLayerGraphDraftCapacities.of(config),
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "multi_layer_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            target_hidden_states=compute.slot("target_hidden_states")
+            if config.catches_up_in_graphs
+            else None,
+            verify_extend_seq_lens=compute.slot("verify_extend_seq_lens")
+            if config.catches_up_in_graphs
+            else None,
+            num_correct_drafts=compute.slot("num_correct_drafts")
+            if config.catches_up_in_graphs
+            else None,
+            num_accept_tokens=compute.slot("num_accept_tokens")
+            if config.catches_up_in_graphs
+            else None,
+            select_index=compute.slot("select_index") if config.catches_up_in_graphs else None,
+            draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
+            if config.catches_up_in_graphs and config.mamba_extra_buffer
+            else None,
+            layer_seq_lens=compute.slot("layer_seq_lens") if config.has_multi_layer_graph else None,
+            layer_extend_start_loc=compute.slot("layer_extend_start_loc")
+            if config.has_multi_layer_graph
+            else None,
+            layer_logits=compute.slot("layer_logits") if config.has_multi_layer_graph else None,
+            layer_temperatures=compute.slot("layer_temperatures")
+            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            layer_draft_probs=compute.slot("layer_draft_probs")
+            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
+            if config.has_multi_layer_graph
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.target_hidden_states,
+            self.verify_extend_seq_lens,
+            self.num_correct_drafts,
+            self.num_accept_tokens,
+            self.select_index,
+            self.draft_mamba_track_indices,
+            self.layer_seq_lens,
+            self.layer_seq_lens_cpu,
+            self.layer_extend_start_loc,
+            self.layer_logits,
+            self.layer_temperatures,
+            self.layer_draft_probs,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class MultiLayerGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:13
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:16
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:49
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:52
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:89
+    target_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:92
+    verify_extend_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:95
+    num_correct_drafts: Tensor | None
+    # specs/sglang/slots.yaml:98
+    num_accept_tokens: Tensor | None
+    # specs/sglang/slots.yaml:101
+    select_index: Tensor | None
+    # specs/sglang/slots.yaml:104
+    draft_mamba_track_indices: Tensor | None
+    # specs/sglang/slots.yaml:126
+    layer_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:129
+    layer_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:132
+    layer_extend_start_loc: Tensor | None
+    # specs/sglang/slots.yaml:135
+    layer_logits: Tensor | None
+    # specs/sglang/slots.yaml:139
+    layer_temperatures: Tensor | None
+    # specs/sglang/slots.yaml:143
+    layer_draft_probs: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: MultiLayerGraphDraftRegistry, config: Config, rows: Rows
+    ) -> MultiLayerGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else padded_view(
+                registry.target_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else padded_view(registry.verify_extend_seq_lens, rows.requests),
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else padded_view(registry.num_correct_drafts, rows.requests),
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else padded_view(registry.num_accept_tokens, rows.requests),
+            select_index=None
+            if registry.select_index is None
+            else padded_view(registry.select_index, rows.requests),
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else padded_view(registry.draft_mamba_track_indices, rows.requests),
+            layer_seq_lens=None
+            if registry.layer_seq_lens is None
+            else padded_view(registry.layer_seq_lens, rows.requests),
+            layer_seq_lens_cpu=None
+            if registry.layer_seq_lens_cpu is None
+            else padded_view(registry.layer_seq_lens_cpu, rows.requests),
+            layer_extend_start_loc=None
+            if registry.layer_extend_start_loc is None
+            else padded_view(registry.layer_extend_start_loc, rows.requests),
+            layer_logits=None
+            if registry.layer_logits is None
+            else padded_view(
+                registry.layer_logits,
+                rows.tokens if config.require_gathered_buffer else rows.requests,
+                present(config.draft_vocab_size),
+            ),
+            layer_temperatures=None
+            if registry.layer_temperatures is None
+            else padded_view(registry.layer_temperatures, rows.requests, 1),
+            layer_draft_probs=None
+            if registry.layer_draft_probs is None
+            else padded_view(
+                registry.layer_draft_probs,
+                rows.requests,
+                present(config.speculative_num_steps),
+                present(config.draft_vocab_size),
+            ),
+        )
+
+
 # specs/sglang/runners/prefill_graph.yaml:1
 @dataclass(frozen=True, slots=True)
 class PrefillGraphTargetRegistry:
@@ -1154,40 +2077,40 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1381,29 +2304,29 @@ class PrefillGraphTargetViews:
     pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
 
     @classmethod
@@ -1479,43 +2402,43 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
     """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:184
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
 
@@ -1721,31 +2644,31 @@ class PrefillGraphDraftViews:
     pipeline_hidden_states: Tensor | None
     # specs/sglang/slots.yaml:61
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:147
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:150
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:153
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:156
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:159
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:162
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:108
+    # specs/sglang/slots.yaml:166
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:111
+    # specs/sglang/slots.yaml:169
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:173
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:177
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:180
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:126
+    # specs/sglang/slots.yaml:184
     static_draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:130
+    # specs/sglang/slots.yaml:188
     num_token_non_padded: Tensor
 
     @classmethod

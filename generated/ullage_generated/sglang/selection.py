@@ -26,9 +26,12 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
     eager_target,
+    frozen_kv_graph_draft,
+    multi_layer_graph_draft,
     prefill_graph_draft,
     prefill_graph_target,
 )
@@ -36,19 +39,25 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetFacts,
+    DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
+    FrozenKvGraphDraftFacts,
+    MultiLayerGraphDraftFacts,
     PrefillGraphDraftFacts,
     PrefillGraphTargetFacts,
 )
+from .frozen_kv_graph_draft import FrozenKvGraphDraftRunner
+from .multi_layer_graph_draft import MultiLayerGraphDraftRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 
 class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protocol):
@@ -146,7 +155,7 @@ class TargetRunners:
     ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -154,7 +163,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -163,7 +172,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -198,7 +207,7 @@ class TargetRunners:
     ) -> tuple[DecodeGraphTargetRunner | EagerTargetRunner | PrefillGraphTargetRunner, Offer]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -206,7 +215,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -215,7 +224,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -316,7 +325,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -324,7 +333,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -333,7 +342,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1009,7 +1018,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1017,7 +1026,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -1026,7 +1035,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1473,7 +1482,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1481,7 +1490,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -1490,7 +1499,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -2699,7 +2708,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:84
+            # specs/sglang/engine.yaml:86
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2707,7 +2716,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                 )
             )
             if config.adaptive:
@@ -2716,7 +2725,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:84",
+                    place="specs/sglang/engine.yaml:86",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3020,7 +3029,14 @@ class TargetRunners:
         return self.eager, offer
 
 
-class DraftRunnersFacts(DraftGraphDraftFacts, PrefillGraphDraftFacts, Protocol):
+class DraftRunnersFacts(
+    DraftExtendGraphDraftFacts,
+    DraftGraphDraftFacts,
+    FrozenKvGraphDraftFacts,
+    MultiLayerGraphDraftFacts,
+    PrefillGraphDraftFacts,
+    Protocol,
+):
     """What runners ask before they take a batch."""
 
 
@@ -3049,6 +3065,13 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.draft_extend_graph = (
+            DraftExtendGraphDraftRunner(
+                config, ranks=ranks, device=device, debug=debug, arenas=arenas
+            )
+            if config.has_draft_extend_graph
+            else None
+        )
         self.draft_graph = (
             DraftGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
             if config.has_draft_graph
@@ -3057,19 +3080,46 @@ class DraftRunners:
         self.eager = EagerDraftRunner(
             config, ranks=ranks, device=device, debug=debug, arenas=arenas
         )
+        self.frozen_kv_graph = (
+            FrozenKvGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
+            if config.has_frozen_graph
+            else None
+        )
+        self.multi_layer_graph = (
+            MultiLayerGraphDraftRunner(
+                config, ranks=ranks, device=device, debug=debug, arenas=arenas
+            )
+            if config.has_multi_layer_graph
+            else None
+        )
         self.prefill_graph = (
             PrefillGraphDraftRunner(config, ranks=ranks, device=device, debug=debug, arenas=arenas)
             if config.enable_prefill_graph
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             else None
         )
-        runners = (self.draft_graph, self.eager, self.prefill_graph)
+        runners = (
+            self.draft_extend_graph,
+            self.draft_graph,
+            self.eager,
+            self.frozen_kv_graph,
+            self.multi_layer_graph,
+            self.prefill_graph,
+        )
         served = {mode for runner in runners if runner is not None for mode in runner.modes}
         self.modes = tuple(mode for mode in Mode if mode in served)
 
     def select(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner that takes a batch, and what it is offered: rows after the mode's pipeline.
 
         Takes part in the collectives of the mode: hand the offer on to the runner as `pad`, with
@@ -3084,6 +3134,12 @@ class DraftRunners:
                 return self._select_adaptive_draft_extend(live, engine)
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
+            case Mode.CAPTURE_DRAFT_EXTEND:
+                return self._select_capture_draft_extend(live, engine)
+            case Mode.CAPTURE_FROZEN:
+                return self._select_capture_frozen(live, engine)
+            case Mode.CAPTURE_MULTI_LAYER:
+                return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
             case Mode.DRAFT_EXTEND:
@@ -3107,10 +3163,18 @@ class DraftRunners:
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _select_adaptive_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3118,7 +3182,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
             )
         )
         if config.adaptive:
@@ -3127,7 +3191,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:84",
+                place="specs/sglang/engine.yaml:86",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3155,7 +3219,15 @@ class DraftRunners:
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture_draft."""
         config = self.config
         # specs/sglang/modes/capture_draft.yaml:7
@@ -3198,10 +3270,181 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.draft_graph), offer
 
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    def _select_capture_draft_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_draft_extend."""
+        config = self.config
+        # specs/sglang/modes/capture_draft_extend.yaml:7
+        requests = whole_number(
+            "capture_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_drafts)):
+            raise out_of_range(
+                "capture_draft_extend",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_drafts)),
+                place="specs/sglang/modes/capture_draft_extend.yaml:7",
+                upper="max(captured_drafts)",
+                values={
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = draft_extend_graph_draft.live_capture_draft_extend(config, requests)
+        padded_rows = draft_extend_graph_draft.pad_capture_draft_extend(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.draft_extend_graph), offer
+
+    # specs/sglang/modes/capture_frozen.yaml:1
+    def _select_capture_frozen(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_frozen."""
+        config = self.config
+        # specs/sglang/modes/capture_frozen.yaml:7
+        requests = whole_number(
+            "capture_frozen",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_frozen.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_branches)):
+            raise out_of_range(
+                "capture_frozen",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_branches)),
+                place="specs/sglang/modes/capture_frozen.yaml:7",
+                upper="max(captured_branches)",
+                values={
+                    "captured_branches": config.captured_branches,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_eagle_topk": config.speculative_eagle_topk,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+        padded_rows = frozen_kv_graph_draft.pad_capture_frozen(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.frozen_kv_graph), offer
+
+    # specs/sglang/modes/capture_multi_layer.yaml:1
+    def _select_capture_multi_layer(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_multi_layer."""
+        config = self.config
+        # specs/sglang/modes/capture_multi_layer.yaml:7
+        requests = whole_number(
+            "capture_multi_layer",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_multi_layer.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured_drafts)):
+            raise out_of_range(
+                "capture_multi_layer",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured_drafts)),
+                place="specs/sglang/modes/capture_multi_layer.yaml:7",
+                upper="max(captured_drafts)",
+                values={
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = multi_layer_graph_draft.live_capture_multi_layer(config, requests)
+        padded_rows = multi_layer_graph_draft.pad_capture_multi_layer(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.multi_layer_graph), offer
+
     # specs/sglang/modes/capture_prefill.yaml:1
     def _select_capture_prefill(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode capture_prefill."""
         config = self.config
         # specs/sglang/modes/capture_prefill.yaml:7
@@ -3252,7 +3495,15 @@ class DraftRunners:
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode draft_extend."""
         config = self.config
         try:
@@ -3273,7 +3524,7 @@ class DraftRunners:
                     place="specs/sglang/modes/draft_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_draft.live_draft_extend(config, requests)
+            rows = multi_layer_graph_draft.live_draft_extend(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -3341,142 +3592,6 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:19
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:19",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:22
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:22",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:25
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:25",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:28
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:28",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:31
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:31",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -3523,105 +3638,37 @@ class DraftRunners:
                             config.request_pool_size,
                             place="specs/sglang/slots.yaml:16",
                         )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:19",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:22",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:25",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:28",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:31",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = eager_draft.pad_draft_extend(config, self.ranks, rows)
+        padded_rows = multi_layer_graph_draft.pad_draft_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/multi_layer_graph.yaml:1
+        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
+            live, extents, engine
+        ):
+            return self.multi_layer_graph, offer
+        # specs/sglang/runners/draft_extend_graph.yaml:1
+        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
+            live, extents, engine
+        ):
+            return self.draft_extend_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/eagle_draft.yaml:1
     def _select_eagle_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode eagle_draft."""
         config = self.config
         try:
@@ -3792,7 +3839,15 @@ class DraftRunners:
     # specs/sglang/modes/extend.yaml:1
     def _select_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode extend."""
         config = self.config
         try:
@@ -3929,7 +3984,15 @@ class DraftRunners:
     # specs/sglang/modes/frozen_kv_draft.yaml:1
     def _select_frozen_kv_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode frozen_kv_draft."""
         config = self.config
         try:
@@ -3950,23 +4013,10 @@ class DraftRunners:
                     place="specs/sglang/modes/frozen_kv_draft.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_draft.live_frozen_kv_draft(config, requests)
+            rows = frozen_kv_graph_draft.live_frozen_kv_draft(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
                 # specs/sglang/slots.yaml:6
                 if live.positions is not None or rows.tokens > 0:
                     check_source(
@@ -3977,19 +4027,6 @@ class DraftRunners:
                         into=registry.positions,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
                         accepts=(torch.int32,),
                         settled=False,
                     )
@@ -4043,88 +4080,7 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:22",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:34
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:34",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:37
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:37",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
                     if live.positions is not None:
                         check_values(
                             mode,
@@ -4133,15 +4089,6 @@ class DraftRunners:
                             0,
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            0,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
                         )
                     if live.mrope_positions is not None:
                         check_values(
@@ -4179,60 +4126,30 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:22",
                         )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:34",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:37",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:43",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
             raise
-        padded_rows = eager_draft.pad_frozen_kv_draft(config, self.ranks, rows)
+        padded_rows = frozen_kv_graph_draft.pad_frozen_kv_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/frozen_kv_graph.yaml:1
+        if self.frozen_kv_graph is not None and self.frozen_kv_graph.can_run(live, extents, engine):
+            return self.frozen_kv_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/idle.yaml:1
     def _select_idle(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
@@ -4518,7 +4435,15 @@ class DraftRunners:
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[DraftGraphDraftRunner | EagerDraftRunner | PrefillGraphDraftRunner, Offer]:
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:

@@ -19,16 +19,19 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
     eager_target,
+    frozen_kv_graph_draft,
+    multi_layer_graph_draft,
     prefill_graph_draft,
     prefill_graph_target,
 )
 from .batch import LiveBatch, Mode
 from .config import Config
 
-require_generated_code_version(3, __name__)
+require_generated_code_version(4, __name__)
 
 SPAN = 24
 """How far above its least value a parameter goes, so that all batches can be tried."""
@@ -58,6 +61,7 @@ _KINDS: Final = (
         "request_pool_size",
         "full_prefill_max_req",
         "draft_input_size",
+        "mamba_conv_length",
         "draft_hidden_size",
         "draft_vocab_size",
         "max_source_positions",
@@ -97,7 +101,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:169
+    # specs/sglang/engine.yaml:174
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -105,43 +109,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:23
+        # specs/sglang/engine.yaml:25
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:28
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:28
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:29
-        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:31
+        "context_length": _integers(1, 16777216, span),
+        # specs/sglang/engine.yaml:33
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:34
+        # specs/sglang/engine.yaml:36
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:37
-        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:39
-        "enable_mixed_chunk": st.booleans(),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:41
-        "page_size": _integers(1, 1024, span),
+        "enable_mixed_chunk": st.booleans(),
         # specs/sglang/engine.yaml:43
-        "vocab_size": _integers(2, 16777216, span),
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:45
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:47
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:48
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:49
-        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:50
-        "attn_dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:51
+        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:52
-        "attn_cp_size": _integers(1, 256, span),
+        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:54
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:55
-        "enable_dp_attention": st.booleans(),
+        "attn_cp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:56
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:57
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:58
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:59
+        # specs/sglang/engine.yaml:61
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -155,77 +159,79 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:63
-        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:65
-        "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:66
-        "disable_attn_tp_gather": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:67
-        "elastic_world_expanded": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:68
-        "mori_receive_bound": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:69
-        "enable_pdmux": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:70
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:71
-        "enable_two_batch_overlap": st.booleans(),
+        "enable_pdmux": st.booleans(),
         # specs/sglang/engine.yaml:73
-        "hip": st.booleans(),
+        "enable_two_batch_overlap": st.booleans(),
         # specs/sglang/engine.yaml:75
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:77
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:80
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:83
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:86
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:88
+        # specs/sglang/engine.yaml:90
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:92
+        # specs/sglang/engine.yaml:94
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:97
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:99
-        "enable_multi_layer_eagle": st.booleans(),
         # specs/sglang/engine.yaml:101
+        "enable_multi_layer_eagle": st.booleans(),
+        # specs/sglang/engine.yaml:103
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:105
+        # specs/sglang/engine.yaml:107
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:108
-        "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:110
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:112
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:116
-        "enable_prefill_graph": st.booleans(),
         # specs/sglang/engine.yaml:118
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:120
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:123
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:130
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:133
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:134
-        "disable_radix_cache": st.booleans(),
         # specs/sglang/engine.yaml:135
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:136
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:137
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:139
+        # specs/sglang/engine.yaml:141
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:144
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:147
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:145
-        "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:148
-        "is_encoder_decoder": st.booleans(),
         # specs/sglang/engine.yaml:150
-        "max_source_positions": _integers(0, 1048576, span),
+        "speculative_use_rejection_sampling": st.booleans(),
         # specs/sglang/engine.yaml:153
-        "mamba_extra_buffer": st.booleans(),
+        "is_encoder_decoder": st.booleans(),
         # specs/sglang/engine.yaml:155
-        "mamba_cache_size": _integers(1, 1048576, span),
+        "max_source_positions": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:158
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:160
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:163
         "ngram_embedding": st.booleans(),
     }
 
@@ -843,6 +849,156 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         ),
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
+def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner draft_extend_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = draft_extend_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode,
+            "draft_extend_graph",
+            served,
+            place="specs/sglang/runners/draft_extend_graph.yaml:1",
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
+        Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_draft_extend.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = draft_extend_graph_draft.live_capture_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = draft_extend_graph_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
         ),
     )
 
@@ -2255,6 +2411,286 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         ),
+    )
+
+
+def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner frozen_kv_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = frozen_kv_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "frozen_kv_graph", served, place="specs/sglang/runners/frozen_kv_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_FROZEN: _frozen_kv_graph_draft_capture_frozen,
+        Mode.FROZEN_KV_DRAFT: _frozen_kv_graph_draft_frozen_kv_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_frozen.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_capture_frozen(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_frozen.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_branches))))
+    rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_FROZEN,
+        batch_size=requests,
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
+# specs/sglang/modes/frozen_kv_draft.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/frozen_kv_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = frozen_kv_graph_draft.live_frozen_kv_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.FROZEN_KV_DRAFT,
+        batch_size=requests,
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
+def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner multi_layer_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = multi_layer_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "multi_layer_graph", served, place="specs/sglang/runners/multi_layer_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_MULTI_LAYER: _multi_layer_graph_draft_capture_multi_layer,
+        Mode.DRAFT_EXTEND: _multi_layer_graph_draft_draft_extend,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_multi_layer.yaml:1
+@st.composite
+def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/capture_multi_layer.yaml:7
+    requests = draw(_extents(1, max(present(config.captured_drafts))))
+    rows = multi_layer_graph_draft.live_capture_multi_layer(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_MULTI_LAYER,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+@st.composite
+def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = multi_layer_graph_draft.live_draft_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DRAFT_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
     )
 
 

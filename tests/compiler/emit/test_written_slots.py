@@ -20,9 +20,10 @@ def runner(debug: bool | DebugOptions = False, **given: object) -> Drawn:
     return ladle.PlainMainRunner(ladle.Config.of(**given), device="cpu", debug=debug)
 
 
-def batch(mode: str = "POUR", size: int = 5) -> Drawn:
+def batch(mode: str = "POUR", size: int = 5, picked: Tensor | None = None) -> Drawn:
     ladle = package("ladle")
-    return ladle.LiveBatch(mode=ladle.Mode[mode], size=size, ids=torch.arange(11, 11 + size))
+    ids = torch.arange(11, 11 + size)
+    return ladle.LiveBatch(mode=ladle.Mode[mode], size=size, ids=ids, picked=picked)
 
 
 class Engine:
@@ -90,7 +91,7 @@ def test_a_slot_that_the_configuration_lacks_is_absent() -> None:
 
 
 def test_no_source_is_asked_for() -> None:
-    assert set(package("ladle").LiveBatch.__dataclass_fields__) == {"mode", "size", "ids"}
+    assert set(package("ladle").LiveBatch.__dataclass_fields__) == {"mode", "size", "ids", "picked"}
 
 
 @pytest.mark.parametrize("module", ["batch.py", "registry.py"])

@@ -55,6 +55,30 @@ def bytes_of(arena: PlacedArena) -> dict[str, int]:
 # One engine with two groups.
 
 
+def test_what_is_kept_shares_storage_with_nothing() -> None:
+    analysis, _ = generated("ladle")
+    for chosen in ({}, {"most": 31, "classes": 7, "masked": False}):
+        values = complete(analysis.resolved, chosen)
+        (arena,) = arenas_for(analysis.plan, values)
+        assert flaws_of((arena,), analysis.resolved, values, ALIGNMENT) == ()
+        kept = {each.name: each.slots for each in arena.runners if each.name.endswith("_kept")}
+        assert {name: [slot.name for slot in slots] for name, slots in kept.items()} == {
+            "plain_main_kept": ["scores"],
+            "second_main_kept": ["picked"],
+        }
+        assert [list(arena.sharing(slot)) for slots in kept.values() for slot in slots] == [[], []]
+        assert arena.bytes == arena.lower_bound < arena.alone
+
+
+def test_kept_slots_that_share_bytes_are_a_flaw() -> None:
+    slots = (Placed("one", "ids", 0, 256), Placed("two", "scores", 0, 256, kept=True))
+    found = list(flaws_of_slots(slots, 256, 256, lambda one, two: False))
+    assert found == [
+        "one.ids in bytes 0 to 256 and two.scores in bytes 0 to 256 are alive together and share "
+        "256 bytes"
+    ]
+
+
 def test_runners_that_take_turns_begin_at_the_same_byte() -> None:
     for arena in placed({"drafts": True}):
         assert set(starts(arena).values()) == {0}

@@ -99,4 +99,12 @@ CODES: Final = (
         "steps: [{do: load}, {step: sample, readers: [sampler]}, {step: forward}]",
         "Move the reader behind the step that writes, or narrow its 'when' and 'modes'.",
     ),
+    Code(
+        "U614",
+        "lost before it is read",
+        "A reader reads what another runner has left in a slot, but runners that take turns lie "
+        "at the same addresses: what one of them loads, the other one loses.",
+        "sampler: {reads: {logits: {rows: live, from: verify}}}   # and logits are not kept",
+        "Say 'kept: true' of the slot, so that it shares storage with nothing.",
+    ),
 )
