@@ -51,7 +51,7 @@ check: install  ## fail if generated/ is not what the specs say
 	$(ULLAGE) compile $(SPECS) --out $(OUT) --check
 
 demo: compile  ## compile the specs and serve the demo model
-	$(PY) -m ullage_demo $(ARGS)
+	$(ULLAGE) demo $(ARGS)
 
 demo-dp: compile  ## the demo on two data-parallel ranks
 	$(PY) -m ullage_demo.data_parallel $(ARGS)

@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
 from ullage_demo.paged_kv import KVPool, RequestTable
-from ullage_demo.seam import RAGGED, Batch, present
+from ullage_demo.seam import RAGGED, Batch, extend_lengths, present
 from ullage_generated.sglang import Mode
 
 PAGED_ATTENTION = "ullage_paged"
@@ -97,8 +97,9 @@ def _rows_of_tokens(batch: Batch) -> tuple[Tensor, Tensor]:
 def _tokens_per_request(batch: Batch) -> Tensor:
     """Tokens of each live request, int64. A dummy request of an idle rank has none."""
     requests = batch.live_requests if batch.live_tokens else 0
-    if batch.mode in RAGGED:
-        return present(batch.extend_seq_lens, "extend_seq_lens")[:requests].to(torch.int64)
+    lengths = extend_lengths(batch)
+    if lengths is not None:
+        return lengths[:requests].to(torch.int64)
     width = batch.live_tokens // requests if requests else 0
     return torch.full((requests,), width, dtype=torch.int64)
 

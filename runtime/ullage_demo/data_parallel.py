@@ -21,6 +21,7 @@ import torch.distributed as dist
 
 from ullage_demo.checks import Check, Reference, equals_generate, saw_modes
 from ullage_demo.model import build_reference, build_target
+from ullage_demo.options import FEWEST_REQUESTS, request_count
 from ullage_demo.plain import run_step
 from ullage_demo.report import Outcome, make_console, rows_of, show
 from ullage_demo.runners import Role, Runner
@@ -28,7 +29,7 @@ from ullage_demo.schedule import Request, Scheduler, Step
 from ullage_demo.sizes import Sizes
 from ullage_demo.tensor_parallel import shard_feed_forward
 from ullage_demo.worker import Worker, target_worker
-from ullage_demo.workload import FEWEST_REQUESTS, make_requests, request_count
+from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
 from ullage_runtime.ranks import DistributedRanks, Ranks
 

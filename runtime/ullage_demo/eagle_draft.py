@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,9 +23,8 @@ class EagleDrafter:
     the first branches come. So a tree of s levels takes s - 1 draft steps.
     """
 
-    def __init__(self, draft: Worker, speculation: Speculation) -> None:
+    def __init__(self, draft: Worker) -> None:
         self._draft = draft
-        self._speculation = speculation
         self._cached: dict[RunningSequence, int] = {}
         self._after_root: dict[RunningSequence, Tensor] = {}
 
@@ -37,9 +37,9 @@ class EagleDrafter:
         for chunk, window in zip(chunks, windows, strict=True):
             self._cached[chunk.sequence] = window.stop
 
-    def catch_up(self, sequences: Sequence[RunningSequence]) -> None:
-        """DRAFT_EXTEND: `draft_tokens` rows a request, of which the new tokens come first."""
-        width = self._speculation.draft_tokens
+    def catch_up(self, sequences: Sequence[RunningSequence], speculation: Speculation) -> None:
+        """DRAFT_EXTEND, adaptive or not: `draft_tokens` rows a request, the new tokens first."""
+        width = speculation.draft_tokens
         new = [each.tokens[self._cached[each] :] for each in sequences]
         windows = [
             Window(
@@ -47,33 +47,40 @@ class EagleDrafter:
             )
             for each, tokens in zip(sequences, new, strict=True)
         ]
-        logits = self._draft.forward(window_batch(Mode.DRAFT_EXTEND, self._draft.table, windows))
+        mode = Mode.ADAPTIVE_DRAFT_EXTEND if speculation.candidates else Mode.DRAFT_EXTEND
+        live = window_batch(mode, self._draft.table, windows)
+        live = replace(live, adaptive_draft_tokens=speculation.chosen_length)
+        logits = self._draft.forward(live)
         self._forget_finished()
         for index, (sequence, tokens) in enumerate(zip(sequences, new, strict=True)):
             last = index * width + len(tokens) - 1
             self._after_root[sequence] = logits[last].softmax(dim=-1)
             self._cached[sequence] = len(sequence.tokens)
 
-    def propose(self, sequences: Sequence[RunningSequence]) -> list[DraftTree]:
+    def propose(
+        self, sequences: Sequence[RunningSequence], speculation: Speculation
+    ) -> list[DraftTree]:
         """EAGLE_DRAFT: every step computes the frontier of every tree in one batch."""
-        growths = [
-            TreeGrowth(sequence.tokens[-1], self._speculation.topk) for sequence in sequences
-        ]
+        topk = speculation.topk
+        growths = [TreeGrowth(sequence.tokens[-1], topk) for sequence in sequences]
         for growth, sequence in zip(growths, sequences, strict=True):
             growth.start(self._after_root[sequence])
-        for step in range(self._speculation.steps - 1):
-            live = self._draft_batch(sequences, growths, step)
+        for step in range(speculation.steps - 1):
+            live = self._draft_batch(sequences, growths, step, topk)
             tree = torch.cat([growth.visible() for growth in growths])
             probabilities = self._draft.forward(live, tree=tree).softmax(dim=-1)
-            branches = probabilities.reshape(len(growths), self._speculation.topk, -1).unbind()
+            branches = probabilities.reshape(len(growths), topk, -1).unbind()
             for growth, rows in zip(growths, branches, strict=True):
                 growth.advance(rows)
-        return [growth.finish(self._speculation.draft_tokens) for growth in growths]
+        return [growth.finish(speculation.draft_tokens) for growth in growths]
 
     def _draft_batch(
-        self, sequences: Sequence[RunningSequence], growths: Sequence[TreeGrowth], step: int
+        self,
+        sequences: Sequence[RunningSequence],
+        growths: Sequence[TreeGrowth],
+        step: int,
+        topk: int,
     ) -> LiveBatch:
-        topk = self._speculation.topk
         lengths = [len(sequence.tokens) for sequence in sequences]
         first = [length + step * topk for length in lengths]
         slots = [

@@ -20,40 +20,42 @@ from ullage_generated.sglang import LiveBatch, Mode
 class FrozenKVDrafter:
     """Every draft step sees the verified tokens only, neither itself nor the drafts before it."""
 
-    def __init__(self, draft: Worker, speculation: Speculation) -> None:
+    def __init__(self, draft: Worker) -> None:
         self._draft = draft
-        self._speculation = speculation
 
     def prefill(self, chunks: Sequence[Chunk]) -> None:
         """Nothing to do: the target's keys and values are all it reads."""
 
-    def catch_up(self, sequences: Sequence[RunningSequence]) -> None:
+    def catch_up(self, sequences: Sequence[RunningSequence], speculation: Speculation) -> None:
         """Nothing to do, for the same reason."""
 
-    def propose(self, sequences: Sequence[RunningSequence]) -> list[DraftTree]:
+    def propose(
+        self, sequences: Sequence[RunningSequence], speculation: Speculation
+    ) -> list[DraftTree]:
         """FROZEN_KV_DRAFT: a seed step from the root, then a step for each deeper level.
 
         The seed has only one branch; its other rows repeat it, so that all steps have one shape.
         """
-        topk = self._speculation.topk
+        topk = speculation.topk
         roots = [sequence.tokens[-1] for sequence in sequences]
         growths = [TreeGrowth(root, topk) for root in roots]
-        seeds = self._step(sequences, [root for root in roots for _ in range(topk)], 0)
+        seeds = self._step(sequences, [root for root in roots for _ in range(topk)], 0, topk)
         for growth, rows in zip(growths, seeds, strict=True):
             growth.start(rows[0])
-        for depth in range(1, self._speculation.steps):
+        for depth in range(1, speculation.steps):
             tokens = [branch.token for growth in growths for branch in growth.frontier]
-            for growth, rows in zip(growths, self._step(sequences, tokens, depth), strict=True):
+            steps = self._step(sequences, tokens, depth, topk)
+            for growth, rows in zip(growths, steps, strict=True):
                 growth.advance(rows)
-        return [growth.finish(self._speculation.draft_tokens) for growth in growths]
+        return [growth.finish(speculation.draft_tokens) for growth in growths]
 
     def _step(
-        self, sequences: Sequence[RunningSequence], tokens: list[int], depth: int
+        self, sequences: Sequence[RunningSequence], tokens: list[int], depth: int, topk: int
     ) -> tuple[Tensor, ...]:
         """For each sequence, the distribution after each branch: [topk, vocabulary]."""
-        live = expanded_batch(sequences, tokens, depth, self._speculation.topk)
+        live = expanded_batch(sequences, tokens, depth, topk)
         probabilities = self._draft.forward(live).softmax(dim=-1)
-        return probabilities.reshape(len(sequences), self._speculation.topk, -1).unbind()
+        return probabilities.reshape(len(sequences), topk, -1).unbind()
 
 
 def expanded_batch(

@@ -12,10 +12,9 @@ from ullage_generated.sglang import Mode
 
 @dataclass(slots=True)
 class LoadStatistics:
-    """Loads of one mode; extents are padded ones, times in seconds."""
+    """Loads of one mode; `shapes` are padded requests and tokens, `times` seconds."""
 
-    largest_requests: int = 0
-    largest_tokens: int = 0
+    shapes: list[tuple[int, int]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
     @property
@@ -23,12 +22,19 @@ class LoadStatistics:
         return len(self.times)
 
     @property
+    def largest_requests(self) -> int:
+        return max((requests for requests, _ in self.shapes), default=0)
+
+    @property
+    def largest_tokens(self) -> int:
+        return max((tokens for _, tokens in self.shapes), default=0)
+
+    @property
     def median_time(self) -> float:
         return median(self.times) if self.times else 0.0
 
     def add(self, batch: Batch, seconds: float) -> None:
-        self.largest_requests = max(self.largest_requests, batch.requests)
-        self.largest_tokens = max(self.largest_tokens, batch.tokens)
+        self.shapes.append((batch.requests, batch.tokens))
         self.times.append(seconds)
 
 

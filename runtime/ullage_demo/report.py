@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ullage_demo.checks import Check
-from ullage_demo.runners import Runner
+from ullage_demo.runners import GraphRunner, Runner
 from ullage_generated.sglang import Mode
 
 
@@ -42,7 +42,7 @@ class Outcome:
         return self.rows[0].scenario
 
 
-def rows_of(scenario: str, model: str, runner: Runner) -> tuple[Row, ...]:
+def rows_of(scenario: str, model: str, runner: Runner | GraphRunner) -> tuple[Row, ...]:
     """A row for each mode that went through `runner`, in the modes' order."""
     return tuple(
         Row(

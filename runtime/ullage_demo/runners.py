@@ -9,13 +9,18 @@ from ullage_demo.measuring import LoadStatistics, Statistics
 from ullage_demo.model import HIDDEN_SIZE, VOCABULARY
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_generated.sglang import (
+    Arenas,
     Config,
+    DecodeGraphTargetBatch,
+    DecodeGraphTargetRunner,
     EagerDraftBatch,
     EagerDraftRunner,
     EagerTargetBatch,
     EagerTargetRunner,
     LiveBatch,
+    Offer,
     SpeculativeAlgorithm,
+    TargetRunners,
 )
 from ullage_runtime.ranks import Ranks, SingleRank
 
@@ -30,11 +35,32 @@ class Role(Enum):
 class TargetRunner(EagerTargetRunner):
     """The generated runner of the target, which keeps `statistics` of its padded loads."""
 
-    def __init__(self, config: Config, ranks: Ranks, *, debug: bool) -> None:
-        super().__init__(config, ranks, device="cpu", debug=debug)
+    def __init__(
+        self, config: Config, ranks: Ranks, *, debug: bool, arenas: Arenas | None = None
+    ) -> None:
+        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
         self.statistics = Statistics(LoadStatistics)
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerTargetBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerTargetBatch:
+        started = time.perf_counter()
+        batch = super().load(live, copy=copy, pad=pad)
+        if pad:
+            self.statistics[live.mode].add(batch, time.perf_counter() - started)
+        return batch
+
+
+class GraphRunner(DecodeGraphTargetRunner):
+    """The same of the target's graphs."""
+
+    def __init__(self, config: Config, ranks: Ranks, *, debug: bool, arenas: Arenas) -> None:
+        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
+        self.statistics = Statistics(LoadStatistics)
+
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> DecodeGraphTargetBatch:
         started = time.perf_counter()
         batch = super().load(live, copy=copy, pad=pad)
         if pad:
@@ -49,7 +75,9 @@ class DraftRunner(EagerDraftRunner):
         super().__init__(config, ranks, device="cpu", debug=debug)
         self.statistics = Statistics(LoadStatistics)
 
-    def load(self, live: LiveBatch, *, copy: bool = True, pad: bool = True) -> EagerDraftBatch:
+    def load(
+        self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
+    ) -> EagerDraftBatch:
         started = time.perf_counter()
         batch = super().load(live, copy=copy, pad=pad)
         if pad:
@@ -70,6 +98,23 @@ def build_runner(
     """
     make = TargetRunner if role is Role.TARGET else DraftRunner
     return make(build_config(sizes), ranks or SingleRank(), debug=debug)
+
+
+class MeasuredRunners(TargetRunners):
+    """The generated choice among the target's runners, each of which keeps its `statistics`.
+
+    The two lie at the same addresses of one arena. ConfigurationError if no engine has the sizes.
+    """
+
+    decode_graph: GraphRunner
+    eager: TargetRunner
+
+    def __init__(self, sizes: Sizes, *, debug: bool = False) -> None:
+        config, ranks = build_config(sizes), SingleRank()
+        arenas = Arenas.allocate(config, device="cpu", debug=debug)
+        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
+        self.decode_graph = GraphRunner(config, ranks, debug=debug, arenas=arenas)
+        self.eager = TargetRunner(config, ranks, debug=debug, arenas=arenas)
 
 
 def build_config(sizes: Sizes) -> Config:
@@ -94,8 +139,17 @@ def build_config(sizes: Sizes) -> Config:
         speculative_num_steps=speculation.steps if speculation else None,
         speculative_eagle_topk=speculation.topk if speculation else None,
         speculative_num_draft_tokens=speculation.draft_tokens if speculation else None,
+        speculative_adaptive=bool(speculation.candidates) if speculation else None,
+        speculative_adaptive_candidates=_candidates(speculation),
+        adaptive_draft_tokens=speculation.chosen_length if speculation else None,
         dllm_block_size=sizes.block,
+        enable_decode_graph=bool(sizes.buckets),
+        capture_requests=sizes.buckets or None,
     )
+
+
+def _candidates(speculation: Speculation | None) -> tuple[int, ...] | None:
+    return (speculation.candidates or None) if speculation else None
 
 
 def _algorithm(speculation: Speculation | None) -> SpeculativeAlgorithm:

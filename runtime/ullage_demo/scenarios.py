@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
+from ullage_demo.adaptive import DRAFT_NOISE, adaptive
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.block_diffusion import BlockDecoder, Denoising, denoise_densely
 from ullage_demo.checks import (
@@ -19,12 +19,12 @@ from ullage_demo.checks import (
 )
 from ullage_demo.eagle_draft import EagleDrafter
 from ullage_demo.frozen_kv import FrozenKVDrafter
-from ullage_demo.model import build_reference, build_target
-from ullage_demo.paged_kv import RequestTable
+from ullage_demo.graphs import graph, graph_verify
 from ullage_demo.plain import SplitPrefill, run_step
 from ullage_demo.report import Outcome, rows_of
 from ullage_demo.runners import Role
-from ullage_demo.schedule import Request, Scheduler, Step
+from ullage_demo.schedule import Request, Step
+from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder
 from ullage_demo.worker import Worker, draft_worker, target_worker
@@ -32,7 +32,6 @@ from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
 from ullage_runtime.errors import BatchError, CapacityError
 
-DRAFT_NOISE = 0.03
 CHAIN = Speculation(steps=3, topk=1, draft_tokens=4)
 TREE = Speculation(steps=3, topk=4, draft_tokens=8)
 FROZEN = Speculation(steps=3, topk=3, draft_tokens=6, frozen_kv=True)
@@ -41,34 +40,12 @@ FROZEN_MODES = (Mode.EXTEND, Mode.TARGET_VERIFY, Mode.FROZEN_KV_DRAFT)
 DENOISING = Denoising(block=8, reveals=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Demo:
-    """What all scenarios share.
-
-    `requests`: how many the plain one serves; others serve fewer. `alignment` pads each batch;
-    `debug`: of the runners.
-    """
-
-    reference: Reference
-    requests: int = 24
-    alignment: int = 1
-    debug: bool = False
-
-    @property
-    def fewer(self) -> int:
-        return max(4, self.requests // 2)
-
-
-def build_demo(requests: int = 24, *, debug: bool = False) -> Demo:
-    return Demo(Reference(build_reference(build_target())), requests, debug=debug)
-
-
 def plain(demo: Demo) -> Outcome:
     """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
     sizes = Sizes(mixes=True, alignment=demo.alignment)
     requests = make_requests(demo.requests, seed=5, pause_before_last=30 + 3 * demo.requests)
     worker = target_worker(sizes, debug=demo.debug)
-    scheduler = _scheduler(requests, worker.table, sizes)
+    scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(lambda step: run_step(worker, step))
     return Outcome(
         rows=rows_of("plain", Role.TARGET.value, worker.runner),
@@ -90,7 +67,7 @@ def split(demo: Demo) -> Outcome:
     sizes = Sizes(splits=True)
     requests = make_requests(demo.fewer, seed=7)
     worker = target_worker(sizes, debug=demo.debug)
-    scheduler = _scheduler(requests, worker.table, sizes)
+    scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
     return Outcome(
         rows=rows_of("split prefill", Role.TARGET.value, worker.runner),
@@ -141,16 +118,13 @@ SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
     "plain": plain,
     "split": split,
     "chain": chain,
+    "adaptive": adaptive,
     "tree": tree,
     "frozen": frozen,
     "diffusion": diffusion,
+    "graph": graph,
+    "graph_verify": graph_verify,
 }
-
-
-def _scheduler(requests: Sequence[Request], table: RequestTable, sizes: Sizes) -> Scheduler:
-    return Scheduler(
-        requests, table, sizes.max_running, sizes.chunk, window=sizes.window, mixes=sizes.mixes
-    )
 
 
 def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
@@ -158,9 +132,9 @@ def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
     requests = make_requests(demo.fewer, seed=6)
     target = target_worker(sizes, debug=demo.debug)
     draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
-    drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft, speculation)
+    drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft)
     decoder = SpeculativeDecoder(target, drafter, speculation)
-    outputs = _scheduler(requests, target.table, sizes).serve(decoder.run_step)
+    outputs = build_scheduler(requests, target.table, sizes).serve(decoder.run_step)
     modes = FROZEN_MODES if speculation.frozen_kv else EAGLE_MODES
     seen = target.runner.statistics | draft.runner.statistics
     return Outcome(
@@ -180,7 +154,7 @@ def notices_a_corrupted_page(reference: Reference, request: Request) -> Check:
     """A damaged page of the pool changes the tokens, so equality could have failed."""
     sizes = Sizes(max_running=2)
     worker = target_worker(sizes)
-    scheduler = _scheduler([request], worker.table, sizes)
+    scheduler = build_scheduler([request], worker.table, sizes)
 
     def run_then_damage(step: Step) -> None:
         run_step(worker, step)

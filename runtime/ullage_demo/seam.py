@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ullage_generated.sglang import EagerDraftBatch, EagerTargetBatch, Mode
+from ullage_generated.sglang import (
+    DecodeGraphTargetBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
+    Mode,
+)
 
-Batch = EagerTargetBatch | EagerDraftBatch
+Batch = EagerTargetBatch | EagerDraftBatch | DecodeGraphTargetBatch
 
 RAGGED = frozenset(
     {
@@ -21,6 +26,13 @@ RAGGED = frozenset(
     }
 )
 """Modes whose requests differ in their number of tokens, so that rows do not follow from tokens."""
+
+
+def extend_lengths(batch: Batch) -> Tensor | None:
+    """New tokens of each padded request, int32; None where the rows follow from the tokens."""
+    if isinstance(batch, DecodeGraphTargetBatch) or batch.mode not in RAGGED:
+        return None
+    return present(batch.extend_seq_lens, "extend_seq_lens")
 
 
 def present(tensor: Tensor | None, name: str) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Protocol
 
 import torch
@@ -20,17 +21,22 @@ from ullage_generated.sglang import LiveBatch, Mode
 
 
 class Drafter(Protocol):
-    """Proposes trees. All three calls are about sequences whose last token is not cached yet."""
+    """Proposes trees. All three calls are about sequences whose last token is not cached yet.
+
+    `speculation`: that of the round. A round gives a sequence at most its `draft_tokens`.
+    """
 
     def prefill(self, chunks: Sequence[Chunk]) -> None:
         """See prompt chunks, before the target does."""
         ...
 
-    def catch_up(self, sequences: Sequence[RunningSequence]) -> None:
+    def catch_up(self, sequences: Sequence[RunningSequence], speculation: Speculation) -> None:
         """See the tokens that the sequences have gained."""
         ...
 
-    def propose(self, sequences: Sequence[RunningSequence]) -> list[DraftTree]:
+    def propose(
+        self, sequences: Sequence[RunningSequence], speculation: Speculation
+    ) -> list[DraftTree]:
         """One tree for each sequence, rooted at its last token."""
         ...
 
@@ -47,14 +53,34 @@ class Acceptance:
         return self.accepted / self.possible if self.possible else 0.0
 
 
-class SpeculativeDecoder:
-    """Executes steps with a target and a drafter; `acceptance` is what the drafts were worth."""
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One verify: `draft_tokens` of each of `sequences`."""
 
-    def __init__(self, target: Worker, drafter: Drafter, speculation: Speculation) -> None:
+    draft_tokens: int
+    sequences: tuple[RunningSequence, ...]
+
+
+class SpeculativeDecoder:
+    """Executes steps with a target and a drafter.
+
+    `lengths`: the draft tokens of each round, without end; None if all rounds are alike.
+    `acceptance`: what the drafts were worth; `rounds`: what was verified, in order.
+    """
+
+    def __init__(
+        self,
+        target: Worker,
+        drafter: Drafter,
+        speculation: Speculation,
+        lengths: Iterable[int] | None = None,
+    ) -> None:
         self._target = target
         self._drafter = drafter
+        self._lengths = iter(repeat(speculation.draft_tokens) if lengths is None else lengths)
         self._speculation = speculation
         self.acceptance = Acceptance()
+        self.rounds: list[Round] = []
 
     def run_step(self, step: Step) -> None:
         if step.mode is Mode.DECODE:
@@ -67,14 +93,19 @@ class SpeculativeDecoder:
             run_step(self._target, step)
 
     def _round(self, sequences: list[RunningSequence]) -> None:
-        trees = self._drafter.propose(sequences)
-        live = verify_batch(self._target.table, sequences, trees)
+        length = next(self._lengths)
+        if length != self._speculation.draft_tokens:
+            self._speculation = self._speculation.of_length(length)
+        self.rounds.append(Round(length, tuple(sequences)))
+        trees = self._drafter.propose(sequences, self._speculation)
+        live = verify_batch(
+            self._target.table, sequences, trees, length=self._speculation.chosen_length
+        )
         tree = torch.cat([each.ancestors() for each in trees])
         predictions = self._target.forward(live, tree=tree).argmax(dim=-1)
-        width = self._speculation.draft_tokens
         for index, (sequence, drafted) in enumerate(zip(sequences, trees, strict=True)):
-            row = index * width
-            self._accept(sequence, drafted.accept(predictions[row : row + width].tolist()))
+            row = index * length
+            self._accept(sequence, drafted.accept(predictions[row : row + length].tolist()))
         self._catch_up(sequences)
 
     def _accept(self, sequence: RunningSequence, accepted: Accepted) -> None:
@@ -90,18 +121,25 @@ class SpeculativeDecoder:
     def _catch_up(self, sequences: Sequence[RunningSequence]) -> None:
         unfinished = [sequence for sequence in sequences if not sequence.finished]
         if unfinished:
-            self._drafter.catch_up(unfinished)
+            self._drafter.catch_up(unfinished, self._speculation)
 
 
 def verify_batch(
-    table: RequestTable, sequences: Sequence[RunningSequence], trees: Sequence[DraftTree]
+    table: RequestTable,
+    sequences: Sequence[RunningSequence],
+    trees: Sequence[DraftTree],
+    *,
+    length: int | None = None,
 ) -> LiveBatch:
-    """Every tree in one batch: its rows lie in the slots that follow the cached tokens."""
+    """Every tree in one batch: its rows lie in the slots that follow the cached tokens.
+
+    `length`: that of the trees, where rounds choose it.
+    """
     lengths = [sequence.cached for sequence in sequences]
     width = len(trees[0].tokens)
     slots = [table.slots(each.row, each.cached, each.cached + width) for each in sequences]
     return LiveBatch(
-        mode=Mode.TARGET_VERIFY,
+        mode=Mode.TARGET_VERIFY if length is None else Mode.ADAPTIVE_VERIFY,
         batch_size=len(sequences),
         input_ids=integers(token for tree in trees for token in tree.tokens),
         positions=_positions(lengths, trees),
@@ -111,6 +149,7 @@ def verify_batch(
         seq_lens_cpu=integers(lengths),
         extend_seq_lens=small_integers(width for _ in sequences),
         extend_prefix_lens=small_integers(lengths),
+        adaptive_draft_tokens=length,
     )
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 
 from ullage_demo.model import MASK_TOKEN
 from ullage_demo.schedule import Request
-
-FEWEST_REQUESTS = 8
-"""With fewer, some mode may not come up."""
 
 
 def make_requests(
@@ -35,13 +31,3 @@ def make_requests(
         for number in range(count)
         for length in (generator.randint(*prompt),)
     ]
-
-
-def request_count(text: str) -> int:
-    """A count that lets every mode come up. ArgumentTypeError otherwise."""
-    count = int(text) if text.isdecimal() else 0
-    if count < FEWEST_REQUESTS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number of at least {FEWEST_REQUESTS}"
-        )
-    return count

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ullage_demo.scenarios import Demo, build_demo
+from ullage_demo.setting import Demo, build_demo
 
 
 @pytest.fixture(autouse=True, scope="session")

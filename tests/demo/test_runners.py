@@ -9,16 +9,26 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ullage_demo.adaptive import adaptive_sizes
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import RequestTable
 from ullage_demo.report import rows_of
-from ullage_demo.runners import DraftRunner, Role, TargetRunner, build_config, build_runner
-from ullage_demo.scenarios import CHAIN, FROZEN, SCENARIOS, TREE, Demo
+from ullage_demo.runners import (
+    DraftRunner,
+    GraphRunner,
+    Role,
+    TargetRunner,
+    build_config,
+    build_runner,
+)
+from ullage_demo.scenarios import CHAIN, FROZEN, SCENARIOS, TREE
 from ullage_demo.seam import Batch, present
+from ullage_demo.setting import Demo
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_generated.sglang import (
+    DecodeGraphTargetRunner,
     EagerDraftCapacities,
     EagerDraftRunner,
     EagerTargetCapacities,
@@ -36,6 +46,7 @@ ALL_SIZES = [
     Sizes(block=8),
     Sizes(ranks=2, alignment=2),
     *(Sizes(speculation=each, max_running=6) for each in (CHAIN, TREE, FROZEN)),
+    adaptive_sizes(),
 ]
 
 
@@ -62,11 +73,16 @@ def test_both_models_are_served_by_generated_runners() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "generated"), [(TargetRunner, EagerTargetRunner), (DraftRunner, EagerDraftRunner)]
+    ("ours", "generated"),
+    [
+        (TargetRunner, EagerTargetRunner),
+        (DraftRunner, EagerDraftRunner),
+        (GraphRunner, DecodeGraphTargetRunner),
+    ],
 )
 def test_the_demo_only_measures_what_is_generated(
-    ours: type[EagerTargetRunner] | type[EagerDraftRunner],
-    generated: type[EagerTargetRunner] | type[EagerDraftRunner],
+    ours: type[object],
+    generated: type[object],
 ) -> None:
     overridden = {name for name, value in vars(ours).items() if callable(value)}
     assert ours.__bases__ == (generated,)
@@ -77,14 +93,19 @@ def test_the_demo_only_measures_what_is_generated(
 def test_shown_capacities_are_those_of_the_configuration(sizes: Sizes) -> None:
     ranks = RecordedRanks(0, rounds=[[(1, 1)]], count=2) if sizes.ranks > 1 else None
     runner = build_runner(Role.TARGET, sizes, ranks=ranks)
-    mode = Mode.DLLM_EXTEND if sizes.block else Mode.TARGET_VERIFY if sizes.speculation else None
     width = sizes.block or (sizes.speculation.draft_tokens if sizes.speculation else 1)
-    runner.load(batch(mode or Mode.DECODE, width))
+    runner.load(batch(round_mode(sizes), width))
     (row,) = rows_of("any", "target", runner)
     expected = EagerTargetCapacities.of(build_config(sizes))
     assert (row.max_requests, row.max_tokens) == (expected.requests, expected.tokens)
     assert runner.registry.seq_lens.shape == (expected.requests,)
     assert runner.registry.positions.shape == (expected.tokens,)
+
+
+def round_mode(sizes: Sizes) -> Mode:
+    if sizes.speculation is not None:
+        return Mode.ADAPTIVE_VERIFY if sizes.speculation.candidates else Mode.TARGET_VERIFY
+    return Mode.DLLM_EXTEND if sizes.block else Mode.DECODE
 
 
 @pytest.mark.parametrize("speculation", [CHAIN, TREE, FROZEN])
@@ -194,7 +215,7 @@ def test_sizes_that_no_engine_could_have_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_debug_mode_finds_nothing(demo: Demo, name: str) -> None:
-    alignment = 1 if name == "split" else 3
+    alignment = 1 if name in ("split", "adaptive") else 3
     outcome = SCENARIOS[name](replace(demo, alignment=alignment, debug=True))
     assert [check for check in outcome.checks if not check.passed] == []
 

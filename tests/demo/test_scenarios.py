@@ -5,14 +5,17 @@ import io
 import pytest
 from rich.console import Console
 
-from ullage_demo.__main__ import main, parse
 from ullage_demo.checks import Check, equals_generate, saw_modes
 from ullage_demo.report import Outcome, Row, show
-from ullage_demo.scenarios import SCENARIOS, Demo, refuse_oversized
+from ullage_demo.scenarios import SCENARIOS, refuse_oversized
+from ullage_demo.setting import Demo
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
 
 ROW = Row("plain", "target", "decode", 4, 6, 12, 8, 48, 25e-6)
+
+UNPADDED = {"split", "adaptive"}
+"""Scenarios of engines that exclude MLP-sync."""
 
 
 def shown(check: Check) -> tuple[bool, str]:
@@ -33,7 +36,7 @@ def test_every_scenario_passes_its_own_checks(demo: Demo, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "split"])
+@pytest.mark.parametrize("name", sorted(SCENARIOS.keys() - UNPADDED))
 def test_padding_changes_no_token(padded_demo: Demo, name: str) -> None:
     outcome = SCENARIOS[name](padded_demo)
     assert failures(outcome) == []
@@ -87,18 +90,3 @@ def test_a_failed_check_fails_the_run() -> None:
     passed, text = shown(Check("tokens equal generate", False, "request 1"))
     assert not passed
     assert "1 of 1 checks failed" in text
-
-
-@pytest.mark.slow
-def test_the_command_serves_one_scenario(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--mode", "frozen", "--requests", "8"]) == 0
-    text = capsys.readouterr().out
-    assert "frozen_kv_draft" in text
-    assert "one batch too many" in text
-
-
-@pytest.mark.parametrize("count", ["7", "many", "-9"])
-def test_too_few_requests_are_refused(count: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(["--requests", count])
-    assert "whole number of at least 8" in capsys.readouterr().err

@@ -8,8 +8,9 @@ from ullage_demo.checks import accepts_some, equals_generate
 from ullage_demo.eagle_draft import EagleDrafter
 from ullage_demo.frozen_kv import FrozenKVDrafter, expanded_batch
 from ullage_demo.paged_kv import KVPool
-from ullage_demo.scenarios import CHAIN, FROZEN, TREE, Demo
+from ullage_demo.scenarios import CHAIN, FROZEN, TREE
 from ullage_demo.schedule import Request, RunningSequence, Scheduler
+from ullage_demo.setting import Demo
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder, verify_batch
 from ullage_demo.tree import ROOT, DraftTree
@@ -28,7 +29,7 @@ def serve(
     sizes = Sizes(speculation=speculation, max_running=3)
     target = target_worker(sizes)
     draft = draft_worker(target, sizes, noise)
-    drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft, speculation)
+    drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft)
     decoder = SpeculativeDecoder(target, drafter, speculation)
     scheduler = Scheduler(
         REQUESTS, target.table, sizes.max_running, sizes.chunk, window=sizes.window
@@ -84,7 +85,7 @@ def test_a_frozen_draft_leaves_the_pool_as_it_is() -> None:
     for stored in (*target.pool.keys, *target.pool.values):
         stored.copy_(torch.randn(stored.shape, generator=generator))
     before = [stored.clone() for stored in (*target.pool.keys, *target.pool.values)]
-    FrozenKVDrafter(draft, FROZEN).propose([running(target.table.admit(40))])
+    FrozenKVDrafter(draft).propose([running(target.table.admit(40))], FROZEN)
     after = [*target.pool.keys, *target.pool.values]
     assert all(torch.equal(old, new) for old, new in zip(before, after, strict=True))
 

@@ -18,6 +18,7 @@ REQUEST_SLOTS = ("req_pool_indices", "seq_lens", "seq_lens_cpu")
 EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
 OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
 DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
+ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
 FIXED_WIDTH = {
     Mode.DECODE,
     Mode.TARGET_VERIFY,
@@ -26,6 +27,7 @@ FIXED_WIDTH = {
     Mode.EAGLE_DRAFT,
     Mode.FROZEN_KV_DRAFT,
     Mode.IDLE,
+    *ADAPTIVE,
 }
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
 
@@ -56,8 +58,11 @@ class Expected:
     padded_tokens: int
 
 
-def width(config: Config, mode: Mode) -> int:
-    """Tokens of a request in a mode of fixed width."""
+def width(config: Config, live: LiveBatch) -> int:
+    """Tokens of a request in a mode of one width for all requests of a batch."""
+    mode = live.mode
+    if mode in ADAPTIVE:
+        return present(live.adaptive_draft_tokens or config.adaptive_draft_tokens)
     if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND):
         return present(config.speculative_num_draft_tokens)
     if mode is Mode.EAGLE_DRAFT:
@@ -86,7 +91,7 @@ def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     if mode is Mode.FROZEN_KV_DRAFT:
         rows = live.batch_size * present(config.speculative_eagle_topk)
         return rows, rows
-    return live.batch_size, live.batch_size * width(config, mode)
+    return live.batch_size, live.batch_size * width(config, live)
 
 
 def synced(config: Config) -> bool:
@@ -114,7 +119,7 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
     if synced(config):
         padded_tokens = max(aligned(config, tokens), peers)
         if live.mode in FIXED_WIDTH:
-            padded_requests = padded_tokens // width(config, live.mode)
+            padded_requests = padded_tokens // width(config, live)
     return Expected(requests, tokens, padded_requests, padded_tokens)
 
 

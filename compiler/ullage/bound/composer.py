@@ -148,9 +148,10 @@ class Composer:
         """The current value of a varying parameter, as a live variable up to `upper` of it."""
         name = Name(f"{parameter.name}@serving{suffix}")
         varied = next(e for e in self.resolved.spec.parameters if e.name == parameter.varies)
-        fixed = self.for_worker(Name(parameter.name))
-        lowest = Call("min", (self.for_worker(Name(varied.name)),))
-        low = fold(Conditional(self.for_worker(varied.when), lowest, fixed))
+        low: Expr = Call("min", (self.for_worker(Name(varied.name)),))
+        if varied.when != parameter.when:
+            fixed = self.for_worker(Name(parameter.name))
+            low = fold(Conditional(self.for_worker(varied.when), low, fixed))
         high = self.for_worker(Call("upper", (Name(parameter.name),)))
         exists = fold(conjunction(guard, self.for_worker(parameter.when)))
         label = f"{parameter.name} while serving"

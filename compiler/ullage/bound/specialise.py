@@ -79,7 +79,10 @@ def for_worker(resolved: ResolvedSpec, worker: str) -> ForWorker:
 def _upper(resolved: ResolvedSpec, parameter: Parameter) -> Expr:
     """The largest value of a varying parameter: the list's largest where the list exists."""
     varied = next(each for each in resolved.spec.parameters if each.name == parameter.varies)
-    return Conditional(varied.when, Call("max", (Name(varied.name),)), Name(parameter.name))
+    largest = Call("max", (Name(varied.name),))
+    if varied.when == parameter.when:
+        return largest  # there is no value to be the largest of where there is no list
+    return Conditional(varied.when, largest, Name(parameter.name))
 
 
 def specialise(resolved: ResolvedSpec, collector: Collector | None = None) -> Problem:

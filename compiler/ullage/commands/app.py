@@ -163,3 +163,15 @@ def error(
 
     chosen = _format(output, as_json)
     _finish(lambda: command.run(code, chosen), chosen)
+
+
+@app.command(
+    short_help="Serve a small model through the generated code.",
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def demo(context: typer.Context) -> None:
+    """Serve a small model through the generated code; the demo reads its own options."""
+    from ullage.commands import demo as command
+
+    _finish(lambda: command.run(tuple(context.args)), Format.TEXT)

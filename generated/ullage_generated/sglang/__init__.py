@@ -9,7 +9,7 @@ How an engine uses them, for worker target:
     config = Config.of()  # with the engine's arguments
     arenas = Arenas.allocate(config, device='cuda')  # once for all runners of a process
     runners = TargetRunners(config, SingleRank(), device='cuda', arenas=arenas)
-    live = LiveBatch(mode=Mode.CAPTURE)  # with the fields that its mode needs
+    live = LiveBatch(mode=Mode.ADAPTIVE_VERIFY)  # with the fields that its mode needs
     runner, offer = runners.select(live, engine)
     batch = runner.load(live, pad=offer)  # views of the static buffers, padded
     output = runner.execute(live, engine, pad=offer)  # or all declared steps, load among them

@@ -22,6 +22,16 @@ class Mode(Enum):
     The value of a mode is its name in the spec, whatever other modes there are.
     """
 
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    ADAPTIVE_DRAFT_EXTEND = "adaptive_draft_extend"
+    """The draft model catches up with a round of adaptive speculation, in the width of that
+    round.
+    """
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    ADAPTIVE_VERIFY = "adaptive_verify"
+    """The target checks the draft tokens of each request, of which there are more in some rounds
+    than in others.
+    """
     # specs/sglang/modes/capture.yaml:1
     CAPTURE = "capture"
     """A graph is captured with each number of rows."""
@@ -96,6 +106,8 @@ class Mode(Enum):
 
 
 _CATEGORIES: Final[Mapping[Mode, str]] = {
+    Mode.ADAPTIVE_DRAFT_EXTEND: "extend",
+    Mode.ADAPTIVE_VERIFY: "target_verify",
     Mode.CAPTURE: "capture",
     Mode.CAPTURE_DRAFT: "capture",
     Mode.CAPTURE_DRAFT_EXTEND: "capture",
@@ -117,6 +129,8 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.TARGET_VERIFY: "target_verify",
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
+    Mode.ADAPTIVE_DRAFT_EXTEND: ("extending",),
+    Mode.ADAPTIVE_VERIFY: ("extending",),
     Mode.CAPTURE: ("capturing",),
     Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
     Mode.CAPTURE_DRAFT_EXTEND: ("capturing", "catching_up"),
@@ -184,12 +198,13 @@ class LiveBatch:
     seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
         the host; optional in every mode but ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in decode_beside_extend, dllm_extend,
-        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_draft_extend,
-        capture_multi_layer, capture_prefill.
+        int32: new tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
+        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+        target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in decode_beside_extend, dllm_extend,
-        draft_extend, extend, mixed, split_prefill, target_verify; optional in capture_prefill.
+        int32: tokens already in the pool; needed in adaptive_draft_extend, adaptive_verify,
+        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+        target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but capture, capture_draft,
         capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
@@ -210,10 +225,11 @@ class LiveBatch:
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
     pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in capture, capture_prefill, decode, dllm_extend, extend, mixed,
-        target_verify.
+        rank computed; optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend,
+        extend, mixed, target_verify.
     pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+        adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+        target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -224,8 +240,9 @@ class LiveBatch:
         step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the
         target; [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden
         states that the first step begins from; [tokens, draft_input_size], bfloat16 or float32:
-        hidden states of the target for the draft model; optional in every mode but capture, decode,
-        decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
+        hidden states of the target for the draft model; optional in capture_draft,
+        capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill, draft_extend,
+        eagle_draft, extend, frozen_kv_draft.
     temperatures: [requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
         capture_multi_layer, draft_extend, eagle_draft.
     top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
@@ -246,10 +263,11 @@ class LiveBatch:
         in capture_prefill, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
         optional in capture_prefill, extend, mixed.
+    adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
     mode: Mode
-    # specs/sglang/modes/capture.yaml:7
+    # specs/sglang/modes/adaptive_draft_extend.yaml:7
     batch_size: int = 0
     """Requests; needed in every mode but capture_prefill, mixed."""
     # specs/sglang/slots.yaml:3
@@ -310,16 +328,17 @@ class LiveBatch:
     # specs/sglang/slots.yaml:174
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
-    mixed, split_prefill, target_verify; optional in capture_draft_extend,
-    capture_multi_layer, capture_prefill.
+    tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
+    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+    target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:30
     # specs/sglang/slots.yaml:177
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in decode_beside_extend, dllm_extend, draft_extend, extend,
-    mixed, split_prefill, target_verify; optional in capture_prefill.
+    already in the pool; needed in adaptive_draft_extend, adaptive_verify,
+    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
+    target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:33
     # specs/sglang/slots.yaml:138
@@ -368,12 +387,14 @@ class LiveBatch:
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in capture, capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+    target_verify.
     """
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in capture,
-    capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+    adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+    target_verify.
     """
     # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None = None
@@ -399,8 +420,9 @@ class LiveBatch:
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
     [requests // speculative_eagle_topk, draft_input_size], bfloat16 or float32: hidden states
     that the first step begins from; [tokens, draft_input_size], bfloat16 or float32: hidden
-    states of the target for the draft model; optional in every mode but capture, decode,
-    decode_beside_extend, dllm_extend, mixed, ngram_draft, split_prefill, target_verify.
+    states of the target for the draft model; optional in capture_draft, capture_draft_extend,
+    capture_frozen, capture_multi_layer, capture_prefill, draft_extend, eagle_draft, extend,
+    frozen_kv_draft.
     """
     # specs/sglang/slots.yaml:86
     # specs/sglang/slots.yaml:145
@@ -451,6 +473,9 @@ class LiveBatch:
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
     """
+    # specs/sglang/engine.yaml:87
+    adaptive_draft_tokens: int | None = None
+    """Draft tokens of each request in the round; None for the configured value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,8 +560,8 @@ class DecodeGraphTargetBatch:
     """
     # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
-    """[tokens, vocab_size], float32: logits of every row of a graph; only where
-    enable_decode_graph.
+    """[tokens, vocab_size], float32: logits of every row of a graph; loaded in capture, decode,
+    dllm_extend, idle, target_verify; only where enable_decode_graph.
     """
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
@@ -773,18 +798,21 @@ class EagerTargetBatch:
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
-    """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: new tokens of each request; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
-    """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: tokens already in the pool; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
-    """[requests], int32: first token of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, idle_beside_extend, mixed, split_prefill, target_verify.
+    """[requests], int32: first token of each request; loaded in adaptive_verify,
+    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
+    target_verify.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
@@ -856,18 +884,18 @@ class EagerDraftBatch:
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
-    """[requests], int32: new tokens of each request; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
-    """[requests], int32: tokens already in the pool; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
-    """[requests], int32: first token of each request; loaded in draft_extend, extend,
-    idle_beside_extend.
+    """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
+    draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None

@@ -27,24 +27,27 @@ class DecodeGraphTargetCapacities:
 
     Formula: max(captured).
 
-    Attained in capture by requests = max(captured).
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
     """
     # specs/sglang/engine.yaml:8
     tokens: int
     """Bound by capture; proved: sound and tight.
 
-    Formula: max(captured) * target_width.
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width).
 
-    Attained in capture by requests = max(captured).
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
     """
     # specs/sglang/slots.yaml:57
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
 
     Formula: max(captured) * sequence_fill * target_width + max(captured) * target_width *
-    target_width.
+    (max(speculative_adaptive_candidates) if adaptive else target_width).
 
-    Attained in capture by requests = max(captured).
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
     """
 
     @classmethod
@@ -66,10 +69,19 @@ class DecodeGraphTargetCapacities:
                 )
             )
         requests = max(present(config.captured))
-        tokens = max(present(config.captured)) * config.target_width
-        custom_mask_0 = (
-            max(present(config.captured)) * config.sequence_fill * config.target_width
-            + max(present(config.captured)) * config.target_width * config.target_width
+        tokens = max(present(config.captured)) * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
+        )
+        custom_mask_0 = max(
+            present(config.captured)
+        ) * config.sequence_fill * config.target_width + max(
+            present(config.captured)
+        ) * config.target_width * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
         )
         return cls(
             requests=requests,
@@ -195,14 +207,17 @@ class EagerTargetCapacities:
 
     # specs/sglang/engine.yaml:7
     requests: int
-    """Bound by decode, dllm_extend, target_verify; proved: sound and tight.
+    """Bound by adaptive_verify, decode, dllm_extend, target_verify; proved: sound and tight.
 
-    Formula: (align_up(align_up(max_running_requests, attn_tp_size), cp_align) if require_mlp_sync
-    else max_running_requests) if not speculative and not dllm else
-    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
-    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
+    Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests) if not speculative and
+    not dllm else (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),
+    cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
     align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
     // speculative_num_draft_tokens if require_mlp_sync else max_running_requests.
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in decode by requests = max_running_requests.
 
@@ -212,16 +227,21 @@ class EagerTargetCapacities:
     """
     # specs/sglang/engine.yaml:8
     tokens: int
-    """Bound by decode, dllm_extend, extend, target_verify; proved: sound and tight.
+    """Bound by adaptive_verify, decode, dllm_extend, extend, target_verify; proved: sound and
+    tight.
 
-    Formula: max((align_up(align_up(max_running_requests, attn_tp_size), cp_align) if
-    require_mlp_sync else max_running_requests) if not speculative and not dllm else
+    Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
+    (align_up(align_up(max_running_requests, attn_tp_size), cp_align) if require_mlp_sync else
+    max_running_requests) if not speculative and not dllm else
     (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * dllm_block_size) if dllm else
     align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
     if require_mlp_sync else max_running_requests * speculative_num_draft_tokens, 0 if dllm else
     align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if require_mlp_sync else
     prefill_limit_target).
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in decode by requests = max_running_requests.
 
@@ -234,15 +254,18 @@ class EagerTargetCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by decode_beside_extend, dllm_extend, extend, target_verify; proved: sound and
-    tight.
+    """Bound by adaptive_verify, decode_beside_extend, dllm_extend, extend, target_verify;
+    proved: sound and tight.
 
-    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync else
-    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
-    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
+    Formula: max(max_running_requests if adaptive or not speculative and not dllm and
+    require_mlp_sync else (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),
+    cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
     (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
     // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if speculative
-    else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
+    and not adaptive else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
+
+    Attained in adaptive_verify by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in decode_beside_extend by requests = max_running_requests, requests@extend = 1,
     tokens@extend = 1.
@@ -259,7 +282,9 @@ class EagerTargetCapacities:
     def of(cls, config: Config) -> EagerTargetCapacities:
         """The capacities of a legal configuration."""
         requests = (
-            (
+            config.max_running_requests
+            if config.adaptive
+            else (
                 align_up(
                     align_up(config.max_running_requests, config.attn_tp_size), config.cp_align
                 )
@@ -291,7 +316,9 @@ class EagerTargetCapacities:
             else config.max_running_requests
         )
         tokens = max(
-            (
+            config.max_running_requests * max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else (
                 align_up(
                     align_up(config.max_running_requests, config.attn_tp_size), config.cp_align
                 )
@@ -329,7 +356,8 @@ class EagerTargetCapacities:
         )
         extend_seq_lens_0 = max(
             config.max_running_requests
-            if not config.speculative and not config.dllm and config.require_mlp_sync
+            if config.adaptive
+            or (not config.speculative and not config.dllm and config.require_mlp_sync)
             else (
                 align_up(
                     align_up(
@@ -354,7 +382,7 @@ class EagerTargetCapacities:
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
-            if config.speculative
+            if config.speculative and not config.adaptive
             else 0,
             # extend, specs/sglang/modes/extend.yaml:1
             0 if config.dllm else min(config.max_running_requests, config.prefill_limit_target),
@@ -377,11 +405,12 @@ class EagerDraftCapacities:
 
     Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
     cp_align) // draft_extend_width if require_mlp_sync else max_running_requests) if
-    speculative_algorithm == eagle else align_up(align_up(max_running_requests *
+    speculative_algorithm == eagle and not adaptive else (align_up(align_up(max_running_requests *
     speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(max_running_requests * speculative_eagle_topk,
-    attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle else 0).
+    speculative_eagle_topk) if speculative_algorithm == frozen_kv_mtp else 0,
+    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
+    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
+    == eagle else 0).
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -391,15 +420,19 @@ class EagerDraftCapacities:
     """
     # specs/sglang/engine.yaml:8
     tokens: int
-    """Bound by draft_extend, eagle_draft, extend, frozen_kv_draft; proved: sound and tight.
+    """Bound by adaptive_draft_extend, draft_extend, eagle_draft, extend, frozen_kv_draft;
+    proved: sound and tight.
 
-    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
-    cp_align) if require_mlp_sync else max_running_requests * draft_extend_width) if
-    speculative_algorithm == eagle else 0, align_up(align_up(max_running_requests *
-    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
-    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
-    0).
+    Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
+    (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) if
+    require_mlp_sync else max_running_requests * draft_extend_width) if speculative_algorithm ==
+    eagle and not adaptive else 0, align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests * speculative_eagle_topk,
+    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
+    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
+
+    Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -411,11 +444,14 @@ class EagerDraftCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by draft_extend; proved: sound and tight.
+    """Bound by adaptive_draft_extend, draft_extend; proved: sound and tight.
 
-    Formula: (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align)
-    // draft_extend_width if require_mlp_sync else max_running_requests) if speculative_algorithm ==
-    eagle else 0.
+    Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests *
+    draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else
+    max_running_requests) if speculative_algorithm == eagle and not adaptive else 0.
+
+    Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max_running_requests.
 
     Attained in draft_extend by requests = max_running_requests.
     """
@@ -451,16 +487,20 @@ class EagerDraftCapacities:
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
-            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-            else align_up(
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
+            else (
                 align_up(
-                    config.max_running_requests * present(config.speculative_eagle_topk),
-                    config.attn_tp_size,
-                ),
-                config.cp_align,
+                    align_up(
+                        config.max_running_requests * present(config.speculative_eagle_topk),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                if config.require_mlp_sync
+                else config.max_running_requests * present(config.speculative_eagle_topk)
             )
-            if config.require_mlp_sync
-            else config.max_running_requests * present(config.speculative_eagle_topk),
+            if config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            else 0,
             (
                 align_up(
                     align_up(
@@ -477,7 +517,9 @@ class EagerDraftCapacities:
             else 0,
         )
         tokens = max(
-            (
+            config.max_running_requests * max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else (
                 align_up(
                     align_up(
                         config.max_running_requests * present(config.draft_extend_width),
@@ -488,7 +530,7 @@ class EagerDraftCapacities:
                 if config.require_mlp_sync
                 else config.max_running_requests * present(config.draft_extend_width)
             )
-            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0,
             align_up(
                 align_up(
@@ -511,7 +553,9 @@ class EagerDraftCapacities:
             else 0,
         )
         extend_seq_lens_0 = (
-            (
+            config.max_running_requests
+            if config.adaptive
+            else (
                 align_up(
                     align_up(
                         config.max_running_requests * present(config.draft_extend_width),
@@ -523,7 +567,7 @@ class EagerDraftCapacities:
                 if config.require_mlp_sync
                 else config.max_running_requests
             )
-            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0
         )
         return cls(

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from ullage_runtime.arguments import Argument, configured
-from ullage_runtime.configuration import Problems, present
+from ullage_runtime.configuration import Defaults, Problems, present
 from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:109
+# specs/sglang/engine.yaml:121
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -100,12 +100,18 @@ class Config:
     enable_two_batch_overlap: Two halves of a batch overlap computing and communicating.
     hip: The platform is ROCm.
     speculative_algorithm: How draft tokens are proposed.
-    speculative_num_steps: Draft steps before a verify; in tokens/requests; [0, 64]; None unless
+    speculative_adaptive: Vary the length of the chain of drafts while serving; None unless
         speculative.
+    speculative_adaptive_candidates: Draft tokens to choose among: the last token, and 0, 1, 3, 5 or
+        7 steps of the draft; in tokens/requests; each in [1, 65]; None unless adaptive.
+    adaptive_draft_tokens: Draft tokens of each request in the round; in tokens/requests; [1, 65];
+        None unless adaptive.
+    speculative_num_steps: Draft steps before a verify, the most if they vary; in tokens/requests;
+        [0, 64]; None unless speculative.
     speculative_eagle_topk: Branches that a draft step keeps for each request; [1, 64]; None unless
         speculative.
-    speculative_num_draft_tokens: Tokens that one verify checks for each request; in
-        tokens/requests; [1, 512]; None unless speculative.
+    speculative_num_draft_tokens: Tokens that one verify checks for each request, the most if they
+        vary; in tokens/requests; [1, 512]; None unless speculative.
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
@@ -232,93 +238,108 @@ class Config:
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
     # specs/sglang/engine.yaml:81
-    speculative_num_steps: int | None = None
-    """Draft steps before a verify; in tokens/requests; [0, 64]; None unless speculative."""
+    speculative_adaptive: bool | None = None
+    """Vary the length of the chain of drafts while serving; None unless speculative."""
     # specs/sglang/engine.yaml:84
+    speculative_adaptive_candidates: tuple[int, ...] | None = None
+    """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
+    tokens/requests; each in [1, 65]; None unless adaptive.
+    """
+    # specs/sglang/engine.yaml:87
+    adaptive_draft_tokens: int | None = None
+    """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
+    adaptive.
+    """
+    # specs/sglang/engine.yaml:91
+    speculative_num_steps: int | None = None
+    """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
+    unless speculative.
+    """
+    # specs/sglang/engine.yaml:95
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:87
+    # specs/sglang/engine.yaml:98
     speculative_num_draft_tokens: int | None = None
-    """Tokens that one verify checks for each request; in tokens/requests; [1, 512]; None unless
-    speculative.
+    """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
+    [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:90
+    # specs/sglang/engine.yaml:102
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:92
+    # specs/sglang/engine.yaml:104
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:96
+    # specs/sglang/engine.yaml:108
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:111
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:101
+    # specs/sglang/engine.yaml:113
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:107
+    # specs/sglang/engine.yaml:119
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:109
+    # specs/sglang/engine.yaml:121
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:124
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
     tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:131
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:136
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:125
+    # specs/sglang/engine.yaml:137
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:126
+    # specs/sglang/engine.yaml:138
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:130
+    # specs/sglang/engine.yaml:142
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:133
+    # specs/sglang/engine.yaml:145
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:148
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:139
+    # specs/sglang/engine.yaml:151
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:154
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:144
+    # specs/sglang/engine.yaml:156
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:147
+    # specs/sglang/engine.yaml:159
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:149
+    # specs/sglang/engine.yaml:161
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:152
+    # specs/sglang/engine.yaml:164
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -354,6 +375,9 @@ class Config:
         enable_two_batch_overlap: bool = False,
         hip: bool = False,
         speculative_algorithm: SpeculativeAlgorithm = SpeculativeAlgorithm.NONE,
+        speculative_adaptive: bool | None = None,
+        speculative_adaptive_candidates: tuple[int, ...] | None = None,
+        adaptive_draft_tokens: int | None = None,
         speculative_num_steps: int | None = None,
         speculative_eagle_topk: int | None = None,
         speculative_num_draft_tokens: int | None = None,
@@ -383,6 +407,7 @@ class Config:
 
         Raises ConfigurationError with everything that is wrong.
         """
+        defaults = Defaults()
         # specs/sglang/engine.yaml:29
         if max_total_tokens_draft is None and (
             speculative_algorithm
@@ -390,25 +415,57 @@ class Config:
         ):
             max_total_tokens_draft = 800000
         # specs/sglang/engine.yaml:81
-        if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
-            speculative_num_steps = 3
+        if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
+            speculative_adaptive = False
         # specs/sglang/engine.yaml:84
+        if speculative_adaptive_candidates is None and (
+            present(speculative_adaptive)
+            if speculative_algorithm != SpeculativeAlgorithm.NONE
+            else False
+        ):
+            speculative_adaptive_candidates = (
+                1,
+                2,
+                4,
+                6,
+                8,
+            )
+        # specs/sglang/engine.yaml:87
+        if adaptive_draft_tokens is None and (
+            present(speculative_adaptive)
+            if speculative_algorithm != SpeculativeAlgorithm.NONE
+            else False
+        ):
+            adaptive_draft_tokens = 4
+        # specs/sglang/engine.yaml:91
+        if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
+            speculative_num_steps = 7 if present(speculative_adaptive) else 3
+        # specs/sglang/engine.yaml:95
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:98
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
-            speculative_num_draft_tokens = 4
-        # specs/sglang/engine.yaml:90
+            speculative_num_draft_tokens = defaults.value(
+                "speculative_num_draft_tokens",
+                lambda: (
+                    max(present(speculative_adaptive_candidates))
+                    if present(speculative_adaptive)
+                    else 4
+                ),
+                0,
+                "specs/sglang/engine.yaml:98",
+            )
+        # specs/sglang/engine.yaml:102
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:96
+        # specs/sglang/engine.yaml:108
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:101
+        # specs/sglang/engine.yaml:113
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -448,10 +505,10 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:109
+        # specs/sglang/engine.yaml:121
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:124
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 4,
@@ -513,45 +570,45 @@ class Config:
                 7680,
                 8192,
             )
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:131
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:126
+        # specs/sglang/engine.yaml:138
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:130
+        # specs/sglang/engine.yaml:142
         if mamba_conv_length is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:133
+        # specs/sglang/engine.yaml:145
         if draft_hidden_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:148
         if draft_vocab_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:139
+        # specs/sglang/engine.yaml:151
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:144
+        # specs/sglang/engine.yaml:156
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:149
+        # specs/sglang/engine.yaml:161
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -583,6 +640,9 @@ class Config:
             enable_two_batch_overlap=enable_two_batch_overlap,
             hip=hip,
             speculative_algorithm=speculative_algorithm,
+            speculative_adaptive=speculative_adaptive,
+            speculative_adaptive_candidates=speculative_adaptive_candidates,
+            adaptive_draft_tokens=adaptive_draft_tokens,
             speculative_num_steps=speculative_num_steps,
             speculative_eagle_topk=speculative_eagle_topk,
             speculative_num_draft_tokens=speculative_num_draft_tokens,
@@ -608,7 +668,7 @@ class Config:
             mamba_cache_size=mamba_cache_size,
             ngram_embedding=ngram_embedding,
         )
-        config.validate()
+        defaults.check(config.validate)
         return config
 
     @classmethod
@@ -729,19 +789,63 @@ class Config:
         problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:76")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
+                problems.boolean(
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:81"
+                )
+            else:
+                problems.unset(
+                    "speculative_adaptive",
+                    self.speculative_adaptive,
+                    "speculative",
+                    "specs/sglang/engine.yaml:81",
+                )
+        if problems.passed("speculative_algorithm", "speculative_adaptive"):
+            if self.adaptive:
+                problems.integers(
+                    "speculative_adaptive_candidates",
+                    self.speculative_adaptive_candidates,
+                    1,
+                    65,
+                    "specs/sglang/engine.yaml:84",
+                )
+            else:
+                problems.unset(
+                    "speculative_adaptive_candidates",
+                    self.speculative_adaptive_candidates,
+                    "adaptive",
+                    "specs/sglang/engine.yaml:84",
+                )
+        if problems.passed("speculative_algorithm", "speculative_adaptive"):
+            if self.adaptive:
+                problems.integer(
+                    "adaptive_draft_tokens",
+                    self.adaptive_draft_tokens,
+                    1,
+                    65,
+                    "specs/sglang/engine.yaml:87",
+                )
+            else:
+                problems.unset(
+                    "adaptive_draft_tokens",
+                    self.adaptive_draft_tokens,
+                    "adaptive",
+                    "specs/sglang/engine.yaml:87",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.speculative:
                 problems.integer(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:91",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:91",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -750,14 +854,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:95",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:95",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -766,37 +870,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:98",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:98",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:90",
+                    "specs/sglang/engine.yaml:102",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:90",
+                    "specs/sglang/engine.yaml:102",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:92"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:104"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:96"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:108"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:99"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:111"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -805,17 +909,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:101",
+                    "specs/sglang/engine.yaml:113",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:101",
+                    "specs/sglang/engine.yaml:113",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:107"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:119"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -823,14 +927,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:109",
+                    "specs/sglang/engine.yaml:121",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:109",
+                    "specs/sglang/engine.yaml:121",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -839,14 +943,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:112",
+                    "specs/sglang/engine.yaml:124",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:112",
+                    "specs/sglang/engine.yaml:124",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -858,18 +962,18 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:119",
+                    "specs/sglang/engine.yaml:131",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:119",
+                    "specs/sglang/engine.yaml:131",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:124")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:136")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:125"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:137"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -878,14 +982,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:126",
+                    "specs/sglang/engine.yaml:138",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:126",
+                    "specs/sglang/engine.yaml:138",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -894,14 +998,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:130",
+                    "specs/sglang/engine.yaml:142",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:130",
+                    "specs/sglang/engine.yaml:142",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -910,14 +1014,14 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:133",
+                    "specs/sglang/engine.yaml:145",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:133",
+                    "specs/sglang/engine.yaml:145",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -926,31 +1030,31 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:136",
+                    "specs/sglang/engine.yaml:148",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:136",
+                    "specs/sglang/engine.yaml:148",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:151",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:151",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:142"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:154"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -959,17 +1063,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:144",
+                    "specs/sglang/engine.yaml:156",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:144",
+                    "specs/sglang/engine.yaml:156",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:147"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:159"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -978,16 +1082,29 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:161",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:161",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:152")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:164")
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_adaptive_candidates",
+            "adaptive_draft_tokens",
+        ):
+            problems.member(
+                "adaptive_draft_tokens",
+                self.adaptive_draft_tokens,
+                self.speculative_adaptive_candidates,
+                "speculative_adaptive_candidates",
+                "specs/sglang/engine.yaml:87",
+            )
         if problems.passed(
             "tp_size",
             "dp_size",
@@ -1036,7 +1153,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:246",
                 )
             )
         if problems.passed(
@@ -1091,7 +1208,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:235",
+                    "specs/sglang/engine.yaml:260",
                 )
             )
         if problems.passed(
@@ -1136,7 +1253,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:247",
+                    "specs/sglang/engine.yaml:272",
                 )
             )
         if problems.passed(
@@ -1186,7 +1303,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:302",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1199,7 +1316,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:156",
+                "specs/sglang/engine.yaml:168",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1210,7 +1327,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:158",
+                "specs/sglang/engine.yaml:170",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1221,7 +1338,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:160",
+                "specs/sglang/engine.yaml:172",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1244,7 +1361,89 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:163",
+                "specs/sglang/engine.yaml:175",
+            )
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_adaptive_candidates",
+            "speculative_num_draft_tokens",
+        ):
+            problems.constraint(
+                not self.adaptive
+                or present(self.speculative_num_draft_tokens)
+                == max(present(self.speculative_adaptive_candidates)),
+                "not adaptive or speculative_num_draft_tokens == "
+                "max(speculative_adaptive_candidates)",
+                "buffers and backends are made for the longest chain of drafts",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                    "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
+                    "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                },
+                "specs/sglang/engine.yaml:178",
+            )
+        if problems.passed(
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_eagle_topk",
+            "enable_multi_layer_eagle",
+        ):
+            problems.constraint(
+                not self.adaptive
+                or (
+                    self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                    and present(self.speculative_eagle_topk) == 1
+                    and not present(self.enable_multi_layer_eagle)
+                ),
+                "not adaptive or speculative_algorithm == eagle and "
+                "speculative_eagle_topk == 1 and not enable_multi_layer_eagle",
+                "only a chain of drafts from one layer of EAGLE varies in length",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                    "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                },
+                "specs/sglang/engine.yaml:181",
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_pdmux",
+            "speculative_algorithm",
+            "speculative_adaptive",
+        ):
+            problems.constraint(
+                not self.adaptive or (not self.require_mlp_sync and not self.enable_pdmux),
+                "not adaptive or not require_mlp_sync and not enable_pdmux",
+                "a chain of drafts varies in length where rounds are neither synchronised"
+                " over ranks nor multiplexed",
+                {
+                    "tp_size": self.tp_size,
+                    "dp_size": self.dp_size,
+                    "attn_dp_size": self.attn_dp_size,
+                    "enable_dp_attention": self.enable_dp_attention,
+                    "moe_a2a_backend": self.moe_a2a_backend,
+                    "moe_dense_tp_size": self.moe_dense_tp_size,
+                    "enable_dp_lm_head": self.enable_dp_lm_head,
+                    "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                    "elastic_world_expanded": self.elastic_world_expanded,
+                    "mori_receive_bound": self.mori_receive_bound,
+                    "enable_pdmux": self.enable_pdmux,
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_adaptive": self.speculative_adaptive,
+                },
+                "specs/sglang/engine.yaml:184",
             )
         if problems.passed(
             "tp_size",
@@ -1276,7 +1475,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:166",
+                "specs/sglang/engine.yaml:187",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1287,7 +1486,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:168",
+                "specs/sglang/engine.yaml:189",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1299,7 +1498,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:170",
+                "specs/sglang/engine.yaml:191",
             )
         if problems.passed(
             "request_pool_size",
@@ -1322,7 +1521,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:172",
+                "specs/sglang/engine.yaml:193",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1333,7 +1532,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:175",
+                "specs/sglang/engine.yaml:196",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1341,7 +1540,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:177",
+                "specs/sglang/engine.yaml:198",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1352,7 +1551,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:179",
+                "specs/sglang/engine.yaml:200",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1365,47 +1564,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:181",
+                "specs/sglang/engine.yaml:202",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:185
+    # specs/sglang/engine.yaml:206
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:186
+    # specs/sglang/engine.yaml:207
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:208
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:188
+    # specs/sglang/engine.yaml:209
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:210
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:190
+    # specs/sglang/engine.yaml:211
+    @cached_property
+    def adaptive(self) -> bool:
+        """`speculative_adaptive if speculative else false`."""
+        return present(self.speculative_adaptive) if self.speculative else False
+
+    # specs/sglang/engine.yaml:212
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:191
+    # specs/sglang/engine.yaml:213
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1414,19 +1619,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:192
+    # specs/sglang/engine.yaml:214
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:193
+    # specs/sglang/engine.yaml:215
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:194
+    # specs/sglang/engine.yaml:216
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1436,13 +1641,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:219
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:198
+    # specs/sglang/engine.yaml:220
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1460,7 +1665,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:225
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1472,7 +1677,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:225
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1486,7 +1691,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:228
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1498,7 +1703,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:284
+    # specs/sglang/engine.yaml:232
+    @cached_property
+    def round_width(self) -> int:
+        """The same in this round, of which there is a graph for each width."""
+        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
+
+    # specs/sglang/engine.yaml:309
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1524,7 +1735,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:291
+    # specs/sglang/engine.yaml:316
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1536,13 +1747,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:320
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:235
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1552,7 +1763,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:212
+    # specs/sglang/engine.yaml:237
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1562,19 +1773,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:240
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:243
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:246
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1588,19 +1799,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:252
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:255
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:256
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1609,7 +1820,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:259
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1618,7 +1829,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:235
+    # specs/sglang/engine.yaml:260
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1636,7 +1847,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:243
+    # specs/sglang/engine.yaml:268
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -1646,7 +1857,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:272
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -1660,7 +1871,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:278
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -1672,7 +1883,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:280
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -1682,13 +1893,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:282
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:259
+    # specs/sglang/engine.yaml:284
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -1705,7 +1916,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:293
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -1713,7 +1924,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:297
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -1722,7 +1933,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:274
+    # specs/sglang/engine.yaml:299
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -1732,7 +1943,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:302
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -1746,7 +1957,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:308
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -1754,7 +1965,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:296
+    # specs/sglang/engine.yaml:321
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1802,28 +2013,31 @@ _ARGUMENTS: Final = (
     Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:74"),
     Argument("hip", bool, "specs/sglang/engine.yaml:76"),
     Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:78"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:81"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:84"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:87"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:90"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:92"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:96"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:99"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:101"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:107"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:109"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:112"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:119"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:124"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:125"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:126"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:130"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:133"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:136"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:139"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:142"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:144"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:147"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:149"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:152"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:81"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:84"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:87"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:91"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:95"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:98"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:102"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:104"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:108"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:111"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:113"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:119"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:121"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:124"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:131"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:136"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:137"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:138"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:142"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:145"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:148"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:151"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:154"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:156"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:159"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:161"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:164"),
 )

@@ -12,6 +12,7 @@ from ullage_runtime.checks import (
     another_offer,
     broken_relation,
     check_extent,
+    check_member,
     check_source,
     check_values,
     out_of_range,
@@ -46,10 +47,39 @@ require_generated_code_version(4, __name__)
 OutputT = TypeVar("OutputT")
 
 
+# specs/sglang/modes/adaptive_verify.yaml:1
+def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows that the tensors bring in mode adaptive_verify."""
+    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def pad_adaptive_verify(rows: Rows) -> Rows:
+    """Rows in mode adaptive_verify, which nothing pads."""
+    return rows
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
+    requests, tokens = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    requests, tokens = (
+        next_in(requests, present(config.captured)),
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+    )
+    return Rows(requests, tokens)
+
+
 # specs/sglang/modes/capture.yaml:1
-def live_capture(config: Config, requests: int) -> Rows:
+def live_capture(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode capture."""
-    return Rows(requests=requests, tokens=requests * config.target_width)
+    return Rows(
+        requests=requests,
+        tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+    )
 
 
 # specs/sglang/modes/capture.yaml:1
@@ -59,13 +89,14 @@ def pad_capture(rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/capture.yaml:1
-def fit_capture(config: Config, rows: Rows) -> Rows:
+def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured)) * config.target_width,
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     return Rows(requests, tokens)
 
@@ -91,13 +122,14 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/decode.yaml:1
-def fit_decode(config: Config, rows: Rows) -> Rows:
+def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured)) * config.target_width,
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     return Rows(requests, tokens)
 
@@ -123,13 +155,14 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
-def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
+def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured)) * config.target_width,
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     return Rows(requests, tokens)
 
@@ -155,13 +188,14 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/idle.yaml:1
-def fit_idle(config: Config, rows: Rows) -> Rows:
+def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured)) * config.target_width,
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     return Rows(requests, tokens)
 
@@ -187,13 +221,14 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 
 # specs/sglang/modes/target_verify.yaml:1
-def fit_target_verify(config: Config, rows: Rows) -> Rows:
+def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured)) * config.target_width,
+        next_in(requests, present(config.captured))
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     return Rows(requests, tokens)
 
@@ -201,11 +236,15 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
+        (Mode.ADAPTIVE_VERIFY, config.adaptive and config.enable_decode_graph),
         (Mode.CAPTURE, config.enable_decode_graph),
         (Mode.DECODE, not config.speculative and not config.dllm and config.enable_decode_graph),
         (Mode.DLLM_EXTEND, config.dllm and config.enable_decode_graph),
         (Mode.IDLE, config.enable_decode_graph),
-        (Mode.TARGET_VERIFY, config.speculative and config.enable_decode_graph),
+        (
+            Mode.TARGET_VERIFY,
+            config.speculative and not config.adaptive and config.enable_decode_graph,
+        ),
     )
     return tuple(mode for mode, is_served in modes if is_served)
 
@@ -282,6 +321,8 @@ class DecodeGraphTargetRunner:
         if isinstance(pad, Offer) and pad.live is not live:
             raise another_offer(live.mode.value, place="specs/sglang/runners/decode_graph.yaml:1")
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                return self._extents_adaptive_verify(live, pad, sources)
             case Mode.CAPTURE:
                 return self._extents_capture(live, pad, sources)
             case Mode.DECODE:
@@ -304,12 +345,18 @@ class DecodeGraphTargetRunner:
             return False
         config = self.config
         match live.mode:
-            case Mode.CAPTURE:
-                return True
-            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE | Mode.TARGET_VERIFY:
+            case (
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE
+                | Mode.DLLM_EXTEND
+                | Mode.IDLE
+                | Mode.TARGET_VERIFY
+            ):
                 return extents.padded.requests <= max(
                     present(config.captured)
                 ) and not engine.replaced_embeds(live)
+            case Mode.CAPTURE:
+                return True
             case _:
                 raise self._unknown(live.mode)
 
@@ -327,10 +374,16 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         match live.mode:
+            case (
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE
+                | Mode.DLLM_EXTEND
+                | Mode.IDLE
+                | Mode.TARGET_VERIFY
+            ):
+                return self._execute_adaptive_verify(live, engine, pad)
             case Mode.CAPTURE:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE | Mode.TARGET_VERIFY:
-                return self._execute_decode(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -359,6 +412,8 @@ class DecodeGraphTargetRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
             case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE | Mode.TARGET_VERIFY:
@@ -374,9 +429,129 @@ class DecodeGraphTargetRunner:
             )
         return views
 
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    def _extents_adaptive_verify(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:7
+        requests = whole_number(
+            "adaptive_verify",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_verify.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_verify",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_verify.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        if sources:
+            self._check_sources_adaptive_verify(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
+        )
+        # specs/sglang/runners/decode_graph.yaml:29
+        if pad and padded_rows.requests > max(present(config.captured)):
+            raise broken_relation(
+                "adaptive_verify",
+                "requests <= max(captured)",
+                {
+                    "requests": padded_rows.requests,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:29",
+            )
+        if pad:
+            padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
+        check_extent(
+            "adaptive_verify",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(min(max_running_requests, max(captured)), captured)",
+        )
+        check_extent(
+            "adaptive_verify",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(min(max_running_requests, max(captured)), captured) * "
+            "(max(speculative_adaptive_candidates) if adaptive else target_width)",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "capture",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "capture",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
         # specs/sglang/modes/capture.yaml:7
         requests = whole_number(
             "capture", "requests", live.batch_size, place="specs/sglang/modes/capture.yaml:7"
@@ -412,12 +587,12 @@ class DecodeGraphTargetRunner:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = live_capture(config, requests)
+        rows = live_capture(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_capturing(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = pad.rows if isinstance(pad, Offer) else pad_capture(rows) if pad else rows
         if pad:
-            padded_rows = fit_capture(config, padded_rows)
+            padded_rows = fit_capture(config, padded_rows, adaptive_draft_tokens)
         check_extent(
             "capture",
             "requests",
@@ -434,7 +609,8 @@ class DecodeGraphTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(captured) * target_width",
+            binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
+            "target_width)",
         )
         return Extents(rows, padded_rows)
 
@@ -442,6 +618,26 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "decode",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "decode",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/decode.yaml:7
             requests = whole_number(
                 "decode", "requests", live.batch_size, place="specs/sglang/modes/decode.yaml:7"
@@ -500,7 +696,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
-            padded_rows = fit_decode(config, padded_rows)
+            padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
         check_extent(
             "decode",
             "requests",
@@ -517,7 +713,8 @@ class DecodeGraphTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(captured) * target_width",
+            binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
+            "target_width)",
         )
         return Extents(rows, padded_rows)
 
@@ -525,6 +722,26 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "dllm_extend",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "dllm_extend",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/dllm_extend.yaml:7
             requests = whole_number(
                 "dllm_extend",
@@ -586,7 +803,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
-            padded_rows = fit_dllm_extend(config, padded_rows)
+            padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
         check_extent(
             "dllm_extend",
             "requests",
@@ -603,7 +820,8 @@ class DecodeGraphTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(captured) * target_width",
+            binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
+            "target_width)",
         )
         return Extents(rows, padded_rows)
 
@@ -611,6 +829,26 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "idle",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "idle",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             rows = live_idle()
             if sources:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
@@ -655,7 +893,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
-            padded_rows = fit_idle(config, padded_rows)
+            padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
         check_extent(
             "idle",
             "requests",
@@ -672,7 +910,8 @@ class DecodeGraphTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(captured) * target_width",
+            binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
+            "target_width)",
         )
         return Extents(rows, padded_rows)
 
@@ -680,6 +919,26 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/target_verify.yaml:7
             requests = whole_number(
                 "target_verify",
@@ -741,7 +1000,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/runners/decode_graph.yaml:29",
             )
         if pad:
-            padded_rows = fit_target_verify(config, padded_rows)
+            padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
         check_extent(
             "target_verify",
             "requests",
@@ -758,9 +1017,526 @@ class DecodeGraphTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(captured) * target_width",
+            binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
+            "target_width)",
         )
         return Extents(rows, padded_rows)
+
+    def _check_sources_adaptive_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:63
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:63",
+            )
+        # specs/sglang/slots.yaml:66
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:66",
+            )
+        if self.debug.values:
+            self._check_values_adaptive_verify(live, mode)
+
+    def _load_adaptive_verify(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of adaptive_verify."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                custom_mask=None,
+                graph_logits=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_adaptive_verify(live)
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:51
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:54
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:63
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+        # specs/sglang/slots.yaml:66
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            custom_mask=None,
+            graph_logits=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_adaptive_verify(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_adaptive_verify(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
+
+    def _poison_adaptive_verify(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.graph_logits, None)
+
+    def _require_unpoisoned_adaptive_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
     def _check_sources_capturing(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
@@ -1817,16 +2593,14 @@ class DecodeGraphTargetRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
-    def _execute_capturing(
+    def _execute_adaptive_verify(
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of capture."""
+        """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
         # specs/sglang/runners/decode_graph.yaml:47
         batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:48
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:49
-        engine.capture(batch)
         # specs/sglang/runners/decode_graph.yaml:53
         with engine.timer(batch):
             # specs/sglang/runners/decode_graph.yaml:54
@@ -1841,14 +2615,16 @@ class DecodeGraphTargetRunner:
         )
         return output
 
-    def _execute_decode(
+    def _execute_capturing(
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of decode, dllm_extend, idle, target_verify."""
+        """The steps of capture."""
         # specs/sglang/runners/decode_graph.yaml:47
         batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:48
         engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:49
+        engine.capture(batch)
         # specs/sglang/runners/decode_graph.yaml:53
         with engine.timer(batch):
             # specs/sglang/runners/decode_graph.yaml:54

@@ -13,6 +13,7 @@ from ullage_runtime.checks import (
     another_offer,
     broken_relation,
     check_extent,
+    check_member,
     check_source,
     check_values,
     live_extent,
@@ -49,6 +50,18 @@ InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
 HiddenT = TypeVar("HiddenT")
 OutputT = TypeVar("OutputT")
+
+
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def live_adaptive_draft_extend(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows that the tensors bring in mode adaptive_draft_extend."""
+    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+
+
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def pad_adaptive_draft_extend(rows: Rows) -> Rows:
+    """Rows in mode adaptive_draft_extend, which nothing pads."""
+    return rows
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -182,9 +195,12 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
+        (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
         (
             Mode.DRAFT_EXTEND,
-            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and config.has_draft_worker,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.has_draft_worker,
         ),
         (
             Mode.EAGLE_DRAFT,
@@ -286,6 +302,8 @@ class EagerDraftRunner:
         if isinstance(pad, Offer) and pad.live is not live:
             raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
+            case Mode.ADAPTIVE_DRAFT_EXTEND:
+                return self._extents_adaptive_draft_extend(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
             case Mode.EAGLE_DRAFT:
@@ -329,7 +347,12 @@ class EagerDraftRunner:
         pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
-            case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 return self._execute_decoding(live, engine, pad)
@@ -572,7 +595,12 @@ class EagerDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
         match live.mode:
-            case Mode.DRAFT_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
                 return self._load_extending(live, extents, copy)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT | Mode.IDLE:
                 return self._load_eagle_draft(live, extents, copy)
@@ -584,6 +612,83 @@ class EagerDraftRunner:
         if views is None:
             views = self._views.put(rows, EagerDraftViews.of(self.registry, rows))
         return views
+
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    def _extents_adaptive_draft_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_draft_extend.yaml:7
+        requests = whole_number(
+            "adaptive_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_draft_extend",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        if sources:
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_adaptive_draft_extend(rows) if pad else rows
+        )
+        check_extent(
+            "adaptive_draft_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_draft_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_draft_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
 
     # specs/sglang/modes/draft_extend.yaml:1
     def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -897,7 +1002,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
-            "== eagle and 1 < num_dp_ranks else 0, "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) // speculative_eagle_topk if "
             "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
@@ -913,13 +1018,14 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
             "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1167,7 +1273,7 @@ class EagerDraftRunner:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of draft_extend, extend, idle_beside_extend."""
+        """The slots of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1972,7 +2078,7 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of draft_extend, extend, idle_beside_extend."""
+        """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
         # specs/sglang/runners/eager.yaml:43
         inputs = engine.collect_inputs(live)

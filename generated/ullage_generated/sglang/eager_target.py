@@ -13,6 +13,7 @@ from ullage_runtime.checks import (
     another_offer,
     broken_relation,
     check_extent,
+    check_member,
     check_source,
     check_values,
     live_extent,
@@ -49,6 +50,18 @@ InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
 HiddenT = TypeVar("HiddenT")
 OutputT = TypeVar("OutputT")
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+    """Rows that the tensors bring in mode adaptive_verify."""
+    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+def pad_adaptive_verify(rows: Rows) -> Rows:
+    """Rows in mode adaptive_verify, which nothing pads."""
+    return rows
 
 
 # specs/sglang/modes/decode.yaml:1
@@ -234,6 +247,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
+        (Mode.ADAPTIVE_VERIFY, config.adaptive),
         (Mode.DECODE, not config.speculative and not config.dllm),
         (
             Mode.DECODE_BESIDE_EXTEND,
@@ -251,7 +265,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.prefill_limit_target >= 2,
         ),
         (Mode.SPLIT_PREFILL, config.enable_pdmux and not config.dllm),
-        (Mode.TARGET_VERIFY, config.speculative),
+        (Mode.TARGET_VERIFY, config.speculative and not config.adaptive),
     )
     return tuple(mode for mode, is_served in modes if is_served)
 
@@ -329,6 +343,8 @@ class EagerTargetRunner:
         if isinstance(pad, Offer) and pad.live is not live:
             raise another_offer(live.mode.value, place="specs/sglang/runners/eager.yaml:1")
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                return self._extents_adaptive_verify(live, pad, sources)
             case Mode.DECODE:
                 return self._extents_decode(live, pad, sources)
             case Mode.DECODE_BESIDE_EXTEND:
@@ -378,10 +394,9 @@ class EagerTargetRunner:
         pad: bool | Offer,
     ) -> OutputT:
         match live.mode:
-            case Mode.DECODE:
-                return self._execute_decoding(live, engine, pad)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -390,6 +405,8 @@ class EagerTargetRunner:
                 | Mode.TARGET_VERIFY
             ):
                 return self._execute_extending(live, engine, pad)
+            case Mode.DECODE:
+                return self._execute_decoding(live, engine, pad)
             case Mode.IDLE:
                 return self._execute_idle(live, engine, pad)
             case _:
@@ -525,12 +542,123 @@ class EagerTargetRunner:
                 ),
             )
         # specs/sglang/modes/target_verify.yaml:1
-        if config.speculative:
+        if config.speculative and not config.adaptive:
             requests = config.max_running_requests
             rows_requests = config.max_running_requests
             rows_tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
             return LiveBatch(
                 mode=Mode.TARGET_VERIFY,
+                batch_size=requests,
+                input_ids=torch.full(
+                    (rows_tokens,),
+                    0,
+                    dtype=self.registry.input_ids.dtype,
+                    device=self.registry.input_ids.device,
+                ),
+                positions=torch.full(
+                    (rows_tokens,),
+                    0,
+                    dtype=self.registry.positions.dtype,
+                    device=self.registry.positions.device,
+                ),
+                out_cache_loc=torch.full(
+                    (rows_tokens,),
+                    1,
+                    dtype=self.registry.out_cache_loc.dtype,
+                    device=self.registry.out_cache_loc.device,
+                ),
+                mrope_positions=torch.full(
+                    (3, rows_tokens),
+                    0,
+                    dtype=self.registry.mrope_positions.dtype,
+                    device=self.registry.mrope_positions.device,
+                ),
+                req_pool_indices=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.req_pool_indices.dtype,
+                    device=self.registry.req_pool_indices.device,
+                ),
+                seq_lens=torch.full(
+                    (rows_requests,),
+                    config.sequence_fill,
+                    dtype=self.registry.seq_lens.dtype,
+                    device=self.registry.seq_lens.device,
+                ),
+                seq_lens_cpu=torch.full(
+                    (rows_requests,),
+                    config.sequence_fill,
+                    dtype=self.registry.seq_lens_cpu.dtype,
+                    device=self.registry.seq_lens_cpu.device,
+                ),
+                extend_seq_lens=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_seq_lens.dtype,
+                    device=self.registry.extend_seq_lens.device,
+                ),
+                extend_prefix_lens=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_prefix_lens.dtype,
+                    device=self.registry.extend_prefix_lens.device,
+                ),
+                extend_start_loc=torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.extend_start_loc.dtype,
+                    device=self.registry.extend_start_loc.device,
+                ),
+                encoder_lens=None
+                if self.registry.encoder_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    present(config.max_source_positions),
+                    dtype=self.registry.encoder_lens.dtype,
+                    device=self.registry.encoder_lens.device,
+                ),
+                mamba_track_indices=None
+                if self.registry.mamba_track_indices is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_indices.dtype,
+                    device=self.registry.mamba_track_indices.device,
+                ),
+                mamba_track_mask=None
+                if self.registry.mamba_track_mask is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.mamba_track_mask.dtype,
+                    device=self.registry.mamba_track_mask.device,
+                ),
+                ngram_column_starts=None
+                if self.registry.ngram_column_starts is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_column_starts.dtype,
+                    device=self.registry.ngram_column_starts.device,
+                ),
+                ngram_req_lens=None
+                if self.registry.ngram_req_lens is None
+                else torch.full(
+                    (rows_requests,),
+                    0,
+                    dtype=self.registry.ngram_req_lens.dtype,
+                    device=self.registry.ngram_req_lens.device,
+                ),
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:1
+        if config.adaptive:
+            requests = config.max_running_requests
+            rows_requests = config.max_running_requests
+            rows_tokens = config.max_running_requests * max(
+                present(config.speculative_adaptive_candidates)
+            )
+            return LiveBatch(
+                mode=Mode.ADAPTIVE_VERIFY,
                 batch_size=requests,
                 input_ids=torch.full(
                     (rows_tokens,),
@@ -753,10 +881,9 @@ class EagerTargetRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         match live.mode:
-            case Mode.DECODE | Mode.IDLE:
-                return self._load_decode(live, extents, copy)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -765,6 +892,8 @@ class EagerTargetRunner:
                 | Mode.TARGET_VERIFY
             ):
                 return self._load_extending(live, extents, copy)
+            case Mode.DECODE | Mode.IDLE:
+                return self._load_decode(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
 
@@ -773,6 +902,83 @@ class EagerTargetRunner:
         if views is None:
             views = self._views.put(rows, EagerTargetViews.of(self.registry, rows))
         return views
+
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    def _extents_adaptive_verify(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:7
+        requests = whole_number(
+            "adaptive_verify",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_verify.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_verify",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_verify.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        if sources:
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
+        )
+        check_extent(
+            "adaptive_verify",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_verify",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "adaptive_verify",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode.yaml:1
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -1095,7 +1301,7 @@ class EagerTargetRunner:
             " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
             "attn_tp_size), cp_align) // speculative_num_draft_tokens if speculative "
-            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -1109,8 +1315,8 @@ class EagerTargetRunner:
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) if dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if speculative and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "attn_tp_size), cp_align) if speculative and not adaptive and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1460,6 +1666,547 @@ class EagerTargetRunner:
             "speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
+
+    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+            )
+        # specs/sglang/slots.yaml:27
+        if live.extend_seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:27",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:30
+        if live.extend_prefix_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.extend_prefix_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:30",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:33
+        if live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:33",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_extending(live, mode)
+
+    def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+        """The slots of adaptive_verify, decode_beside_extend, dllm_extend, extend,
+        idle_beside_extend, mixed, split_prefill, target_verify.
+        """
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        extend_seq_lens = live.extend_seq_lens
+        extend_prefix_lens = live.extend_prefix_lens
+        extend_start_loc = live.extend_start_loc
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
+                )
+            return EagerTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                extend_seq_lens=extend_seq_lens,
+                extend_prefix_lens=extend_prefix_lens,
+                extend_start_loc=extend_start_loc,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_extending(live)
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:27
+        load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
+        # specs/sglang/slots.yaml:30
+        load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
+        # specs/sglang/slots.yaml:33
+        if extend_start_loc is not None:
+            load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        batch = EagerTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            extend_seq_lens=views.extend_seq_lens,
+            extend_prefix_lens=views.extend_prefix_lens,
+            extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            num_token_non_padded=views.num_token_non_padded,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_extending(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:27",
+            )
+        if live.extend_prefix_lens is not None:
+            check_values(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:33",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
+
+    def _poison_extending(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
+        poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+
+    def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.extend_seq_lens is not None:
+            require_unpoisoned(
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+            )
+        if batch.extend_prefix_lens is not None:
+            require_unpoisoned(
+                mode,
+                "extend_prefix_lens",
+                batch.extend_prefix_lens,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if batch.extend_start_loc is not None:
+            require_unpoisoned(
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
 
     def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
@@ -1921,592 +2668,14 @@ class EagerTargetRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
-        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
-        mode = live.mode.value
-        registry = self.registry
-        # specs/sglang/slots.yaml:3
-        if live.input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                live.input_ids,
-                shape=(rows.tokens,),
-                into=registry.input_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:6
-        if live.positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                live.positions,
-                shape=(rows.tokens,),
-                into=registry.positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:9
-        if live.out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                shape=(rows.tokens,),
-                into=registry.out_cache_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:15
-        if live.mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                shape=(3, rows.tokens),
-                into=registry.mrope_positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:15",
-            )
-        # specs/sglang/slots.yaml:18
-        if live.req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                shape=(rows.requests,),
-                into=registry.req_pool_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:18",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-            )
-        # specs/sglang/slots.yaml:27
-        if live.extend_seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                shape=(rows.requests,),
-                into=registry.extend_seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:27",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:30
-        if live.extend_prefix_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "extend_prefix_lens",
-                live.extend_prefix_lens,
-                shape=(rows.requests,),
-                into=registry.extend_prefix_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:30",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:33
-        if live.extend_start_loc is not None:
-            check_source(
-                mode,
-                "extend_start_loc",
-                live.extend_start_loc,
-                shape=(rows.requests,),
-                into=registry.extend_start_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:33",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:36
-        if registry.encoder_lens is not None and (
-            live.encoder_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                shape=(rows.requests,),
-                into=registry.encoder_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:39
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_source(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                shape=(rows.requests,),
-                into=registry.mamba_track_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
-            )
-        # specs/sglang/slots.yaml:42
-        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-            check_source(
-                mode,
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                shape=(rows.requests,),
-                into=registry.mamba_track_mask,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
-            )
-        # specs/sglang/slots.yaml:45
-        if registry.ngram_column_starts is not None and (
-            live.ngram_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:48
-        if registry.ngram_req_lens is not None and (
-            live.ngram_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
-                accepts=(torch.int64,),
-            )
-        if self.debug.values:
-            self._check_values_extending(live, mode)
-
-    def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
-        """The slots of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
-        split_prefill, target_verify.
-        """
-        config = self.config
-        mode = live.mode.value
-        rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        extend_seq_lens = live.extend_seq_lens
-        extend_prefix_lens = live.extend_prefix_lens
-        extend_start_loc = live.extend_start_loc
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        if not copy:
-            if rows != padded:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                extend_seq_lens=extend_seq_lens,
-                extend_prefix_lens=extend_prefix_lens,
-                extend_start_loc=extend_start_loc,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_extending(live)
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:27
-        load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:30
-        load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:33
-        if extend_start_loc is not None:
-            load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
-                present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:39
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            extend_seq_lens=views.extend_seq_lens,
-            extend_prefix_lens=views.extend_prefix_lens,
-            extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            num_token_non_padded=views.num_token_non_padded,
-            input_embeds=live.input_embeds,
-        )
-        if self.debug.poison:
-            self._require_unpoisoned_extending(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
-
-    def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
-        """Debug mode: every element of every source is in its range."""
-        config = self.config
-        registry = self.registry
-        if live.input_ids is not None:
-            check_values(
-                mode,
-                "input_ids",
-                live.input_ids,
-                0,
-                config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:3",
-            )
-        if live.positions is not None:
-            check_values(
-                mode,
-                "positions",
-                live.positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:6",
-            )
-        if live.out_cache_loc is not None:
-            check_values(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                1,
-                config.max_total_tokens_target + config.page_size - 1,
-                place="specs/sglang/slots.yaml:9",
-            )
-        if live.mrope_positions is not None:
-            check_values(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:15",
-            )
-        if live.req_pool_indices is not None:
-            check_values(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                0,
-                config.request_pool_size,
-                place="specs/sglang/slots.yaml:18",
-            )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
-        if live.extend_seq_lens is not None:
-            check_values(
-                mode,
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                0,
-                2147483647,
-                place="specs/sglang/slots.yaml:27",
-            )
-        if live.extend_prefix_lens is not None:
-            check_values(
-                mode,
-                "extend_prefix_lens",
-                live.extend_prefix_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:30",
-            )
-        if live.extend_start_loc is not None:
-            check_values(
-                mode,
-                "extend_start_loc",
-                live.extend_start_loc,
-                0,
-                2147483647,
-                place="specs/sglang/slots.yaml:33",
-            )
-        if registry.encoder_lens is not None and live.encoder_lens is not None:
-            check_values(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                0,
-                present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
-            )
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_values(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                0,
-                present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
-            )
-        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
-            check_values(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
-            )
-        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
-            )
-
-    def _poison_extending(self, live: LiveBatch) -> None:
-        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.input_ids, live.input_ids)
-        poison_around(self.registry.positions, live.positions)
-        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
-        poison_around(self.registry.mrope_positions, live.mrope_positions)
-        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
-        poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
-        poison_around(self.registry.extend_start_loc, live.extend_start_loc)
-        poison_around(self.registry.encoder_lens, live.encoder_lens)
-        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
-        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
-        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
-        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.num_token_non_padded, None)
-
-    def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
-        """Debug mode: readers of padded rows find none that nobody wrote."""
-        if batch.input_ids is not None:
-            require_unpoisoned(
-                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
-            )
-        if batch.positions is not None:
-            require_unpoisoned(
-                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
-            )
-        if batch.out_cache_loc is not None:
-            require_unpoisoned(
-                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
-            )
-        if batch.mrope_positions is not None:
-            require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
-            )
-        if batch.req_pool_indices is not None:
-            require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
-            )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
-            )
-        if batch.extend_seq_lens is not None:
-            require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
-            )
-        if batch.extend_prefix_lens is not None:
-            require_unpoisoned(
-                mode,
-                "extend_prefix_lens",
-                batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:30",
-            )
-        if batch.extend_start_loc is not None:
-            require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
-            )
-        if batch.encoder_lens is not None:
-            require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
-            )
-        if batch.mamba_track_indices is not None:
-            require_unpoisoned(
-                mode,
-                "mamba_track_indices",
-                batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
-            )
-        if batch.mamba_track_mask is not None:
-            require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
-            )
-
-    def _execute_decoding(
-        self,
-        live: LiveBatch,
-        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
-        pad: bool | Offer,
-    ) -> OutputT:
-        """The steps of decode."""
-        config = self.config
-        if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:42
-            engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:43
-        inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
-        batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
-        if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:46
-            engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
-            engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
-        with (
-            engine.timer(batch),
-            engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
-        ):
-            output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
-        output = cut_to_live(
-            output,
-            (batch.live_requests, batch.requests),
-            (batch.live_tokens, batch.tokens),
-            mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
-        )
-        return output
-
     def _execute_extending(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed,
-        split_prefill, target_verify.
+        """The steps of adaptive_verify, decode_beside_extend, dllm_extend, extend,
+        idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
         # specs/sglang/runners/eager.yaml:43
@@ -2545,6 +2714,43 @@ class EagerTargetRunner:
                 # specs/sglang/runners/eager.yaml:66
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
+        # specs/sglang/runners/eager.yaml:89
+        output = cut_to_live(
+            output,
+            (batch.live_requests, batch.requests),
+            (batch.live_tokens, batch.tokens),
+            mode=live.mode.value,
+            place="specs/sglang/runners/eager.yaml:89",
+        )
+        return output
+
+    def _execute_decoding(
+        self,
+        live: LiveBatch,
+        engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
+        pad: bool | Offer,
+    ) -> OutputT:
+        """The steps of decode."""
+        config = self.config
+        if config.enable_pdmux:
+            # specs/sglang/runners/eager.yaml:42
+            engine.choose_stream_backend(live)
+        # specs/sglang/runners/eager.yaml:43
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:44
+        batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
+        if engine.needs_metadata(batch):
+            # specs/sglang/runners/eager.yaml:46
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:47
+            engine.plan_attention(batch)
+        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:58
+        with (
+            engine.timer(batch),
+            engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
+        ):
+            output = engine.forward(batch, inputs)
         # specs/sglang/runners/eager.yaml:89
         output = cut_to_live(
             output,

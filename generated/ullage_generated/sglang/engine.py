@@ -58,18 +58,18 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:49
-    def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
-        """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
-        cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
-        """
-        ...
-
     # specs/sglang/runners/decode_graph.yaml:54
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
         ngram_lookup, gather, mask_reader, pipeline.
+        """
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:49
+    def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
         """
         ...
 
@@ -214,16 +214,16 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
-    def choose_stream_backend(self, batch: LiveBatch, /) -> None:
-        """Choose stream backend."""
-        ...
-
     # specs/sglang/runners/eager.yaml:43
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
+        ...
+
+    # specs/sglang/runners/eager.yaml:45
+    def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
+        """Plan decode context."""
         ...
 
     # specs/sglang/runners/eager.yaml:46
@@ -236,19 +236,6 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:58
-    def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
-        """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
-        ngram_lookup.
-        """
-        ...
-
-    # specs/sglang/runners/eager.yaml:45
-    def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
-        """Plan decode context."""
-        ...
-
     # specs/sglang/runners/eager.yaml:53
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
@@ -257,6 +244,14 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:54
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
+        ...
+
+    # specs/sglang/runners/eager.yaml:66
+    def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
+        """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
+        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
+        ngram_lookup.
+        """
         ...
 
     # specs/sglang/runners/eager.yaml:72
@@ -282,6 +277,11 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     # specs/sglang/runners/eager.yaml:85
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
+        ...
+
+    # specs/sglang/runners/eager.yaml:42
+    def choose_stream_backend(self, batch: LiveBatch, /) -> None:
+        """Choose stream backend."""
         ...
 
     # specs/sglang/runners/eager.yaml:52

@@ -111,6 +111,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
             and config.has_draft_worker
             and config.has_multi_layer_graph,
         ),

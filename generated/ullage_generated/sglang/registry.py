@@ -344,7 +344,7 @@ class DecodeGraphTargetViews:
             ),
             graph_logits=None
             if registry.graph_logits is None
-            else padded_view(registry.graph_logits, rows.tokens, config.vocab_size),
+            else clipped_view(registry.graph_logits, rows.tokens, config.vocab_size),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
             else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),

@@ -10,6 +10,7 @@ import torch
 
 from ullage_runtime.checks import (
     broken_relation,
+    check_member,
     check_source,
     check_values,
     live_extent,
@@ -131,6 +132,8 @@ class TargetRunners:
         if live.mode not in self.modes:
             raise self._unknown(live.mode)
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                return self._select_adaptive_verify(live, engine)
             case Mode.CAPTURE:
                 return self._select_capture(live, engine)
             case Mode.CAPTURE_PREFILL:
@@ -161,6 +164,64 @@ class TargetRunners:
     def _unknown(self, mode: Mode) -> BatchError:
         return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:11")
 
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    def _select_adaptive_verify(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode adaptive_verify."""
+        config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_verify",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_verify.yaml:7
+        requests = whole_number(
+            "adaptive_verify",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_verify.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_verify",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_verify.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+        padded_rows = decode_graph_target.pad_adaptive_verify(rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, False)
+        # specs/sglang/runners/decode_graph.yaml:1
+        if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
+            return self.decode_graph, offer
+        return self.eager, offer
+
     # specs/sglang/modes/capture.yaml:1
     def _select_capture(
         self, live: LiveBatch, engine: TargetRunnersFacts
@@ -173,6 +234,26 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "capture",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "capture",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
         # specs/sglang/modes/capture.yaml:7
         requests = whole_number(
             "capture", "requests", live.batch_size, place="specs/sglang/modes/capture.yaml:7"
@@ -208,7 +289,7 @@ class TargetRunners:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = decode_graph_target.live_capture(config, requests)
+        rows = decode_graph_target.live_capture(config, requests, adaptive_draft_tokens)
         padded_rows = decode_graph_target.pad_capture(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.decode_graph), offer
@@ -283,6 +364,26 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "decode",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "decode",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/decode.yaml:7
             requests = whole_number(
                 "decode", "requests", live.batch_size, place="specs/sglang/modes/decode.yaml:7"
@@ -968,6 +1069,26 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "dllm_extend",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "dllm_extend",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/dllm_extend.yaml:7
             requests = whole_number(
                 "dllm_extend",
@@ -1424,6 +1545,26 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "idle",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "idle",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             rows = decode_graph_target.live_idle()
             if config.require_mlp_sync:
                 mode = live.mode.value
@@ -2688,6 +2829,26 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
+            # specs/sglang/engine.yaml:87
+            adaptive_draft_tokens = (
+                config.adaptive_draft_tokens
+                if live.adaptive_draft_tokens is None
+                else whole_number(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    live.adaptive_draft_tokens,
+                    place="specs/sglang/engine.yaml:87",
+                )
+            )
+            if config.adaptive:
+                check_member(
+                    "target_verify",
+                    "adaptive_draft_tokens",
+                    present(adaptive_draft_tokens),
+                    present(config.speculative_adaptive_candidates),
+                    place="specs/sglang/engine.yaml:87",
+                    listed="speculative_adaptive_candidates",
+                )
             # specs/sglang/modes/target_verify.yaml:7
             requests = whole_number(
                 "target_verify",
@@ -3090,6 +3251,8 @@ class DraftRunners:
         if live.mode not in self.modes:
             raise self._unknown(live.mode)
         match live.mode:
+            case Mode.ADAPTIVE_DRAFT_EXTEND:
+                return self._select_adaptive_draft_extend(live, engine)
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
             case Mode.CAPTURE_DRAFT_EXTEND:
@@ -3117,6 +3280,62 @@ class DraftRunners:
 
     def _unknown(self, mode: Mode) -> BatchError:
         return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:12")
+
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    def _select_adaptive_draft_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode adaptive_draft_extend."""
+        config = self.config
+        # specs/sglang/engine.yaml:87
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:87",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "adaptive_draft_extend",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:87",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/adaptive_draft_extend.yaml:7
+        requests = whole_number(
+            "adaptive_draft_extend",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "adaptive_draft_extend",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        padded_rows = eager_draft.pad_adaptive_draft_extend(rows)
+        offer = Offer(live, padded_rows, False)
+        return self.eager, offer
 
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(

@@ -54,6 +54,7 @@ _KINDS: Final = (
         "attn_cp_size",
         "pp_size",
         "moe_dense_tp_size",
+        "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
@@ -78,6 +79,7 @@ _KINDS: Final = (
         "enable_pdmux",
         "enable_two_batch_overlap",
         "hip",
+        "speculative_adaptive",
         "enable_multi_layer_eagle",
         "enable_decode_graph",
         "enable_prefill_graph",
@@ -89,7 +91,7 @@ _KINDS: Final = (
         "ngram_embedding",
     ),
     ("cp_strategy", "moe_a2a_backend", "speculative_algorithm", "prefill_graph_backend"),
-    ("capture_requests", "capture_tokens"),
+    ("speculative_adaptive_candidates", "capture_requests", "capture_tokens"),
 )
 """The names of parameters by type: each type is varied as often as the others."""
 
@@ -100,7 +102,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:163
+    # specs/sglang/engine.yaml:175
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -179,52 +181,58 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
         # specs/sglang/engine.yaml:81
-        "speculative_num_steps": _integers(0, 64, span),
+        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:84
-        "speculative_eagle_topk": _integers(1, 64, span),
+        "speculative_adaptive_candidates": _lists(1, 65, span),
         # specs/sglang/engine.yaml:87
+        "adaptive_draft_tokens": _integers(1, 65, span),
+        # specs/sglang/engine.yaml:91
+        "speculative_num_steps": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:95
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:98
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:90
+        # specs/sglang/engine.yaml:102
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:92
+        # specs/sglang/engine.yaml:104
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:96
+        # specs/sglang/engine.yaml:108
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:99
+        # specs/sglang/engine.yaml:111
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:101
+        # specs/sglang/engine.yaml:113
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:107
-        "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:109
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:112
-        "capture_tokens": _lists(1, 1048576, span),
         # specs/sglang/engine.yaml:119
-        "full_prefill_max_req": _integers(1, 65536, span),
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:121
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:124
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:125
-        "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:126
-        "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:130
-        "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:133
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:131
+        "full_prefill_max_req": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:136
-        "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:139
-        "speculative_use_rejection_sampling": st.booleans(),
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:137
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:138
+        "draft_input_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:142
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:145
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:148
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:151
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:154
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:144
+        # specs/sglang/engine.yaml:156
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:147
+        # specs/sglang/engine.yaml:159
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:149
+        # specs/sglang/engine.yaml:161
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:152
+        # specs/sglang/engine.yaml:164
         "ngram_embedding": st.booleans(),
     }
 
@@ -287,6 +295,9 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "max_prefill_tokens": (3, min(4194304, 1 + span), 1),
         "vocab_size": (4, min(16777216, 2 + span), 2),
         "hidden_size": (3, min(131072, 1 + span), 1),
+        "speculative_adaptive_candidates": ([min(65, 1 + span), 1],),
+        "speculative_num_steps": (2, min(64, 0 + span), 0),
+        "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
         "capture_tokens": ([min(1048576, 1 + span), 1],),
@@ -365,6 +376,7 @@ def decode_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy
             mode, "decode_graph", served, place="specs/sglang/runners/decode_graph.yaml:1"
         )
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_VERIFY: _decode_graph_target_adaptive_verify,
         Mode.CAPTURE: _decode_graph_target_capture,
         Mode.DECODE: _decode_graph_target_decode,
         Mode.DLLM_EXTEND: _decode_graph_target_dllm_extend,
@@ -374,14 +386,97 @@ def decode_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrategy
     return strategies[mode](config)
 
 
+# specs/sglang/modes/adaptive_verify.yaml:1
+@st.composite
+def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/adaptive_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.ADAPTIVE_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        pipeline_hidden_states=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        ),
+    )
+
+
 # specs/sglang/modes/capture.yaml:1
 @st.composite
 def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/capture.yaml:7
     requests = draw(_extents(1, max(present(config.captured))))
-    rows = decode_graph_target.live_capture(config, requests)
+    rows = decode_graph_target.live_capture(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.CAPTURE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -457,11 +552,17 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
 # specs/sglang/modes/decode.yaml:1
 @st.composite
 def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/decode.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
     rows = decode_graph_target.live_decode(requests)
     return LiveBatch(
         mode=Mode.DECODE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -528,11 +629,17 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
 # specs/sglang/modes/dllm_extend.yaml:1
 @st.composite
 def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/dllm_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
     rows = decode_graph_target.live_dllm_extend(config, requests)
     return LiveBatch(
         mode=Mode.DLLM_EXTEND,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -599,9 +706,15 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
 # specs/sglang/modes/idle.yaml:1
 @st.composite
 def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     rows = decode_graph_target.live_idle()
     return LiveBatch(
         mode=Mode.IDLE,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         input_ids=draw(
             st.none()
             | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
@@ -667,11 +780,17 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
 # specs/sglang/modes/target_verify.yaml:1
 @st.composite
 def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
     # specs/sglang/modes/target_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
     rows = decode_graph_target.live_target_verify(config, requests)
     return LiveBatch(
         mode=Mode.TARGET_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -1045,6 +1164,7 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
     if mode not in served:
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_VERIFY: _eager_target_adaptive_verify,
         Mode.DECODE: _eager_target_decode,
         Mode.DECODE_BESIDE_EXTEND: _eager_target_decode_beside_extend,
         Mode.DLLM_EXTEND: _eager_target_dllm_extend,
@@ -1056,6 +1176,84 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
         Mode.TARGET_VERIFY: _eager_target_target_verify,
     }
     return strategies[mode](config)
+
+
+# specs/sglang/modes/adaptive_verify.yaml:1
+@st.composite
+def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/adaptive_verify.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.ADAPTIVE_VERIFY,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
@@ -1716,6 +1914,7 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
     if mode not in served:
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
         Mode.EXTEND: _eager_draft_extend,
@@ -1724,6 +1923,84 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         Mode.IDLE_BESIDE_EXTEND: _eager_draft_idle_beside_extend,
     }
     return strategies[mode](config)
+
+
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+@st.composite
+def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/adaptive_draft_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+    return LiveBatch(
+        mode=Mode.ADAPTIVE_DRAFT_EXTEND,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        ),
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1

@@ -10,6 +10,7 @@ from support.bounds import derived, refusal
 from support.comparing import differences, false_witnesses
 from support.small_specs import SLOT, mode_text, small
 from support.specs import Files
+from ullage.expr.spell import spell
 
 PARAMETERS = (
     "cap: {type: int, range: [1, 3]}",
@@ -327,7 +328,17 @@ WIDTHS = (
     "widths: {type: list, range: [1, 4]}",
     "width: {type: int, range: [1, 4], varies: widths}",
 )
+GUARDED = (
+    "cap: {type: int, range: [1, 3]}",
+    "deep: {type: bool}",
+    "widths: {type: list, range: [1, 4], when: deep}",
+    "width: {type: int, range: [1, 4], varies: widths, when: deep}",
+)
 SERVING: dict[str, Files] = {
+    "what exists with its list": small(
+        mode_text(live=DECODE, requests="requests", tokens="requests * (width if deep else 2)"),
+        parameters=GUARDED,
+    ),
     "a value that varies": small(
         mode_text(live=DECODE, requests="requests", tokens="requests * width"),
         parameters=WIDTHS,
@@ -369,6 +380,12 @@ def test_what_varies_takes_on_every_value_while_serving(name: str, tmp_path: Pat
     found = derived(tmp_path, SERVING[name])
     assert differences(found, at_most=40) == []
     assert found.certificate.unproven == ()
+
+
+def test_what_exists_with_its_list_has_the_largest_of_it_and_nothing_else(tmp_path: Path) -> None:
+    found = derived(tmp_path, SERVING["what exists with its list"])
+    (formula,) = (each.formula for each in found.capacities.by_target if each.target == "tokens")
+    assert spell(formula) == "cap * (max(widths) if deep else 2)"
 
 
 def test_a_coupling_of_what_varies_is_refused(tmp_path: Path) -> None:

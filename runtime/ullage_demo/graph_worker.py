@@ -1,0 +1,172 @@
+"""A target whose rounds of one width are padded to buckets and replayed, where a graph takes them.
+
+Every padded replay is computed twice: over buffers that held one kind of garbage before the load,
+then over another, and with other tokens wherever the readers of a tail take any. What the live
+rows give must be the same bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Generator, Tensor
+
+from ullage_demo.batches import integers
+from ullage_demo.engine import UnsupportedStepError
+from ullage_demo.graph_engine import GraphEngine, GraphSet
+from ullage_demo.measuring import LoadStatistics, Statistics
+from ullage_demo.model import VOCABULARY, build_target, route_through_pool
+from ullage_demo.paged_kv import RequestTable
+from ullage_demo.runners import GraphRunner, MeasuredRunners
+from ullage_demo.sizes import Sizes
+from ullage_demo.worker import Worker, build_pool
+from ullage_generated.sglang import (
+    DecodeGraphTargetBatch,
+    DecodeGraphTargetRegistry,
+    EagerTargetRunner,
+    LiveBatch,
+    Mode,
+    Offer,
+)
+from ullage_runtime.debug import differences, require_same_outputs
+
+GARBAGE = (8, 64)
+"""Lengths and positions that there are, so that whoever read them would be led astray."""
+
+
+@dataclass(slots=True)
+class TailTrials:
+    """Padded replays, and how many of them came out otherwise over other tails."""
+
+    padded: int = 0
+    different: int = 0
+    first: str = ""
+    generator: Generator = field(default_factory=lambda: Generator().manual_seed(11))
+
+    def scramble(self, registry: DecodeGraphTargetRegistry, rows: int, slots: int) -> None:
+        """Overwrite whole buffers; `rows`: of the request table, `slots`: of the pool."""
+        for buffer in registry.slots:
+            low, high = GARBAGE
+            if buffer is registry.req_pool_indices:
+                low, high = 1, rows
+            elif buffer is registry.out_cache_loc:
+                low, high = 1, slots
+            buffer.copy_(torch.randint(low, high, buffer.shape, generator=self.generator))
+
+    def fill(self, batch: DecodeGraphTargetBatch) -> None:
+        """Other tokens behind the live ones: of all tails, theirs alone may hold any value."""
+        if batch.input_ids is not None:
+            tail = batch.input_ids[batch.live_tokens :]
+            tail.copy_(torch.randint(VOCABULARY, tail.shape, generator=self.generator))
+
+    def compare(self, one: Tensor, other: Tensor) -> None:
+        """Count a replay whose live rows are `one` over some tails and `other` over others."""
+        self.padded += 1
+        if not torch.equal(one.view(torch.int32), other.view(torch.int32)):
+            self.different += 1
+            self.first = self.first or "; ".join(map(str, differences(one, other)))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWorker(Worker):
+    """`runner` is the eager one among `runners`; `trials` is what came of the tails."""
+
+    runners: MeasuredRunners
+    graphs: GraphSet
+    trials: TailTrials
+
+    @torch.inference_mode()
+    def forward(self, live: LiveBatch, *, tree: Tensor | None = None) -> Tensor:
+        """Logits [live tokens, vocabulary], by whichever runner the generated choice names."""
+        engine = self._engine(tree)
+        runner, offer = self.runners.select(live, engine)
+        if isinstance(runner, EagerTargetRunner):
+            return runner.execute(live, engine, pad=offer)
+        if not isinstance(runner, GraphRunner):
+            raise UnsupportedStepError("The demo captures no graphs of prompts.")
+        output = self._replay(runner, live, offer, tree).clone()
+        extents = runner.extents(live, pad=offer)
+        if extents.rows != extents.padded:
+            with unmeasured(runner):
+                self.trials.compare(self._replay(runner, live, offer, tree), output)
+        if runner.debug.compare:
+            self._compare_with_eager(live, output, tree)
+        return output
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """Requests of the graphs that the configuration has."""
+        return self.runners.config.captured or ()
+
+    @torch.inference_mode()
+    def capture(self, width: int) -> None:
+        """Capture a graph for each bucket, the largest first; `width`: tokens of a request."""
+        engine = self._engine(None)
+        for bucket in sorted(self.buckets, reverse=True):
+            live = capture_batch(bucket, width)
+            self.runners.decode_graph.execute(live, engine)
+
+    def _engine(self, tree: Tensor | None) -> GraphEngine:
+        return GraphEngine(
+            self.model, self.pool, self.table, self.graphs, tree=tree, fill_tails=self.trials.fill
+        )
+
+    def _replay(
+        self, runner: GraphRunner, live: LiveBatch, offer: Offer, tree: Tensor | None
+    ) -> Tensor:
+        if not runner.debug.poison:  # which poisons the same slots, and guards those of others
+            rows, slots = self.table.req_to_token.shape[0], self.pool.keys[0].shape[0]
+            self.trials.scramble(runner.registry, rows, slots)
+        return runner.execute(live, self._engine(tree), pad=offer)
+
+    def _compare_with_eager(self, live: LiveBatch, output: Tensor, tree: Tensor | None) -> None:
+        eager = self.runners.eager
+        expected = eager.execute(live, self._engine(tree), pad=False)
+        require_same_outputs(live.mode.value, output, expected, eager.debug, place="the demo")
+
+
+@contextmanager
+def unmeasured(runner: GraphRunner) -> Iterator[None]:
+    """Loads inside leave no trace in the runner's statistics."""
+    kept = runner.statistics
+    runner.statistics = Statistics(LoadStatistics)
+    try:
+        yield
+    finally:
+        runner.statistics = kept
+
+
+def capture_batch(requests: int, width: int) -> LiveBatch:
+    """Rows that belong to padding: they read and write slot 0, and see one key."""
+    tokens, rows = torch.zeros(requests * width, dtype=torch.int64), [1] * requests
+    return LiveBatch(
+        mode=Mode.CAPTURE,
+        batch_size=requests,
+        input_ids=tokens,
+        positions=tokens,
+        out_cache_loc=tokens,
+        req_pool_indices=torch.zeros(requests, dtype=torch.int64),
+        seq_lens=integers(rows),
+        seq_lens_cpu=integers(rows),
+    )
+
+
+def graph_worker(sizes: Sizes, *, debug: bool = False) -> GraphWorker:
+    """A fresh target, warmed up, with a graph for each of the buckets."""
+    served = route_through_pool(build_target())
+    runners = MeasuredRunners(sizes, debug=debug)
+    worker = GraphWorker(
+        model=served,
+        pool=build_pool(served, sizes.pool_slots),
+        table=RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size),
+        runner=runners.eager,
+        runners=runners,
+        graphs=GraphSet(),
+        trials=TailTrials(),
+    )
+    worker.warm_up()
+    worker.capture(sizes.speculation.draft_tokens if sizes.speculation else 1)
+    return worker

@@ -1,0 +1,40 @@
+"""What all scenarios share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ullage_demo.checks import Reference
+from ullage_demo.model import build_reference, build_target
+from ullage_demo.paged_kv import RequestTable
+from ullage_demo.schedule import Request, Scheduler
+from ullage_demo.sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """`requests`: how many the plain scenario serves; others serve fewer.
+
+    `alignment` pads each batch; `debug`: of the runners.
+    """
+
+    reference: Reference
+    requests: int = 24
+    alignment: int = 1
+    debug: bool = False
+
+    @property
+    def fewer(self) -> int:
+        return max(4, self.requests // 2)
+
+
+def build_demo(requests: int = 24, *, debug: bool = False) -> Demo:
+    return Demo(Reference(build_reference(build_target())), requests, debug=debug)
+
+
+def build_scheduler(requests: Sequence[Request], table: RequestTable, sizes: Sizes) -> Scheduler:
+    """A scheduler of an engine of these sizes, before its first step."""
+    return Scheduler(
+        requests, table, sizes.max_running, sizes.chunk, window=sizes.window, mixes=sizes.mixes
+    )
