@@ -61,6 +61,17 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
+# specs/sglang/engine.yaml:142
+class AttentionBackend(StrEnum):
+    """Whose tables a graph keeps between load and replay."""
+
+    OTHER = "other"
+    FA3 = "fa3"
+    TRTLLM_MHA = "trtllm_mha"
+    TRITON = "triton"
+    FLASHINFER = "flashinfer"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """What the server arguments of sglang resolve to.
@@ -132,6 +143,11 @@ class Config:
     draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
     speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
         has_draft_worker.
+    attention_backend: Whose tables a graph keeps between load and replay.
+    attention_heads: Query heads of this rank; [1, 1024].
+    value_head_size: Width of a value head; [1, 4096].
+    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
+        attention_backend == triton.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -307,18 +323,32 @@ class Config:
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
     # specs/sglang/engine.yaml:142
+    attention_backend: AttentionBackend
+    """Whose tables a graph keeps between load and replay."""
+    # specs/sglang/engine.yaml:145
+    attention_heads: int
+    """Query heads of this rank; [1, 1024]."""
+    # specs/sglang/engine.yaml:146
+    value_head_size: int
+    """Width of a value head; [1, 4096]."""
+    # specs/sglang/engine.yaml:147
+    triton_kv_splits: int | None = None
+    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
+    triton.
+    """
+    # specs/sglang/engine.yaml:151
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:144
+    # specs/sglang/engine.yaml:153
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:147
+    # specs/sglang/engine.yaml:156
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:149
+    # specs/sglang/engine.yaml:158
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:152
+    # specs/sglang/engine.yaml:161
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -373,6 +403,10 @@ class Config:
         draft_hidden_size: int | None = None,
         draft_vocab_size: int | None = None,
         speculative_use_rejection_sampling: bool | None = None,
+        attention_backend: AttentionBackend = AttentionBackend.OTHER,
+        attention_heads: int = 32,
+        value_head_size: int = 128,
+        triton_kv_splits: int | None = None,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -548,10 +582,13 @@ class Config:
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:144
+        # specs/sglang/engine.yaml:147
+        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
+            triton_kv_splits = 8
+        # specs/sglang/engine.yaml:153
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:149
+        # specs/sglang/engine.yaml:158
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -602,6 +639,10 @@ class Config:
             draft_hidden_size=draft_hidden_size,
             draft_vocab_size=draft_vocab_size,
             speculative_use_rejection_sampling=speculative_use_rejection_sampling,
+            attention_backend=attention_backend,
+            attention_heads=attention_heads,
+            value_head_size=value_head_size,
+            triton_kv_splits=triton_kv_splits,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -949,8 +990,36 @@ class Config:
                     "has_draft_worker",
                     "specs/sglang/engine.yaml:139",
                 )
+        problems.choice(
+            "attention_backend",
+            self.attention_backend,
+            ("other", "fa3", "trtllm_mha", "triton", "flashinfer"),
+            "specs/sglang/engine.yaml:142",
+        )
+        problems.integer(
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:145"
+        )
+        problems.integer(
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:146"
+        )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRITON:
+                problems.integer(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    1,
+                    256,
+                    "specs/sglang/engine.yaml:147",
+                )
+            else:
+                problems.unset(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    "attention_backend == triton",
+                    "specs/sglang/engine.yaml:147",
+                )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:142"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:151"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -959,17 +1028,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:144",
+                    "specs/sglang/engine.yaml:153",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:144",
+                    "specs/sglang/engine.yaml:153",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:147"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:156"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -978,16 +1047,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:158",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:158",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:152")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:161")
         if problems.passed(
             "tp_size",
             "dp_size",
@@ -1036,7 +1105,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:230",
                 )
             )
         if problems.passed(
@@ -1091,7 +1160,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:235",
+                    "specs/sglang/engine.yaml:256",
                 )
             )
         if problems.passed(
@@ -1136,7 +1205,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:247",
+                    "specs/sglang/engine.yaml:268",
                 )
             )
         if problems.passed(
@@ -1186,7 +1255,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:298",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1199,7 +1268,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:156",
+                "specs/sglang/engine.yaml:165",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1210,7 +1279,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:158",
+                "specs/sglang/engine.yaml:167",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1221,7 +1290,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:160",
+                "specs/sglang/engine.yaml:169",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1244,7 +1313,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:163",
+                "specs/sglang/engine.yaml:172",
             )
         if problems.passed(
             "tp_size",
@@ -1276,7 +1345,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:166",
+                "specs/sglang/engine.yaml:175",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1287,7 +1356,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:168",
+                "specs/sglang/engine.yaml:177",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1299,7 +1368,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:170",
+                "specs/sglang/engine.yaml:179",
             )
         if problems.passed(
             "request_pool_size",
@@ -1322,7 +1391,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:172",
+                "specs/sglang/engine.yaml:181",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1333,7 +1402,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:175",
+                "specs/sglang/engine.yaml:184",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1341,7 +1410,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:177",
+                "specs/sglang/engine.yaml:186",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1352,7 +1421,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:179",
+                "specs/sglang/engine.yaml:188",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1365,47 +1434,47 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:181",
+                "specs/sglang/engine.yaml:190",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:185
+    # specs/sglang/engine.yaml:194
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:186
+    # specs/sglang/engine.yaml:195
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:196
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:188
+    # specs/sglang/engine.yaml:197
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:198
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:190
+    # specs/sglang/engine.yaml:199
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:191
+    # specs/sglang/engine.yaml:200
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1414,19 +1483,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:192
+    # specs/sglang/engine.yaml:201
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:193
+    # specs/sglang/engine.yaml:202
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:194
+    # specs/sglang/engine.yaml:203
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1436,13 +1505,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:206
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:198
+    # specs/sglang/engine.yaml:207
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1460,7 +1529,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:212
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1472,7 +1541,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:212
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1486,7 +1555,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:215
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1498,7 +1567,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:284
+    # specs/sglang/engine.yaml:305
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1524,7 +1593,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:291
+    # specs/sglang/engine.yaml:312
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1536,13 +1605,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:316
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:219
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1552,7 +1621,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:212
+    # specs/sglang/engine.yaml:221
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1562,19 +1631,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:224
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:227
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:230
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1588,19 +1657,73 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:236
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:239
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:240
+    @cached_property
+    def has_tables(self) -> bool:
+        """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
+        trtllm_mha)`.
+        """
+        return self.enable_decode_graph and (
+            self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
+        )
+
+    # specs/sglang/engine.yaml:241
+    @cached_property
+    def has_triton_tables(self) -> bool:
+        """`enable_decode_graph and attention_backend == triton`."""
+        return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
+
+    # specs/sglang/engine.yaml:242
+    @cached_property
+    def has_flashinfer_tables(self) -> bool:
+        """`enable_decode_graph and attention_backend == flashinfer`."""
+        return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
+
+    # specs/sglang/engine.yaml:243
+    @cached_property
+    def has_verify_mask(self) -> bool:
+        """`enable_decode_graph and speculative and (attention_backend == fa3 or
+        attention_backend == triton)`.
+        """
+        return (
+            self.enable_decode_graph
+            and self.speculative
+            and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
+        )
+
+    # specs/sglang/engine.yaml:244
+    @cached_property
+    def context_pages(self) -> int:
+        """Pages of the longest sequence."""
+        return cdiv(self.context_length, self.page_size)
+
+    # specs/sglang/engine.yaml:247
+    @cached_property
+    def mask_width(self) -> int:
+        """Keys that the mask of a verify has for each token."""
+        return (
+            self.target_width
+            if not self.speculative
+            or (
+                present(self.speculative_eagle_topk) == 1
+                and self.attention_backend != AttentionBackend.TRITON
+            )
+            else self.context_length + self.target_width
+        )
+
+    # specs/sglang/engine.yaml:252
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1609,7 +1732,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:255
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1618,7 +1741,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:235
+    # specs/sglang/engine.yaml:256
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1636,7 +1759,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:243
+    # specs/sglang/engine.yaml:264
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -1646,7 +1769,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:268
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -1660,7 +1783,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:274
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -1672,7 +1795,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:276
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -1682,13 +1805,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:278
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:259
+    # specs/sglang/engine.yaml:280
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -1705,7 +1828,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:289
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -1713,7 +1836,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:293
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -1722,7 +1845,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:274
+    # specs/sglang/engine.yaml:295
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -1732,7 +1855,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:298
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -1746,7 +1869,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:304
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -1754,7 +1877,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:296
+    # specs/sglang/engine.yaml:317
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -1821,9 +1944,13 @@ _ARGUMENTS: Final = (
     Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:133"),
     Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:136"),
     Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:139"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:142"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:144"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:147"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:149"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:152"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:142"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:145"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:146"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:147"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:151"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:153"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:156"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:158"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:161"),
 )

@@ -25,6 +25,8 @@ AUDITS = (
     "seed_excerpt",
     "seed_merged",
     "sglang_0_5_23",
+    "sglang_0_5_23_backends",
+    "sglang_0_5_23_graphs",
 )
 
 
