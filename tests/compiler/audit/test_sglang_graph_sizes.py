@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support.sglang_graphs import Buffer, GraphRow, graph_rows
+from support.sglang_graphs import Buffer, GraphRow, TableRow, graph_rows, table_rows
 from support.sglang_table import ROOT
 from ullage.analyse import read
 from ullage.audit.compared import expanded
@@ -132,3 +132,17 @@ def test_what_is_captured_is_the_list_of_the_table(resolved: ResolvedSpec, row: 
     captured = complete(resolved, row.configuration())["captured"]
     assert isinstance(captured, list)
     assert tuple(sorted(set(captured))) == row.captured
+
+
+@pytest.mark.parametrize("row", table_rows(), ids=lambda row: f"{row.graphs.name}-{row.backend}")
+def test_tables_of_attention_backends_have_the_elements_of_the_table(
+    resolved: ResolvedSpec, row: TableRow
+) -> None:
+    audit = next(each for each in resolved.spec.audits if each.name == "sglang_0_5_23_backends")
+    values = complete(resolved, row.configuration())
+    stated = {each.target: each.formula for each in audit.formulas if each.worker == "target"}
+    found = {
+        slot: evaluate_integer(expanded(resolved, audit, "target", stated[slot]), values)
+        for slot in row.elements
+    }
+    assert found == dict(row.elements)
