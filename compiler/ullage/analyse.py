@@ -55,7 +55,7 @@ def analyse(folder: Path, progress: Progress = lambda _: None, name: str | None 
     settled = settle(problem, oracles, collector, progress, at_once)
     collector.raise_if_errors()
     problem, capacities = settled.problem, settled.capacities
-    planned = plan(resolved, problem, capacities, solver, collector)
+    planned = plan(resolved, problem, capacities, solver, collector, at_once)
     collector.raise_if_errors()
     certificate = Certificate(settled.proofs, _assumed(resolved))
     if planned.refusals:

@@ -105,6 +105,7 @@ accepts:
   - requests <= max(captured)
 exclusive: true
 fallback: eager
+promises: {decode: cuda_graph and max(captured) >= requests}
 values: {output: logits}
 steps:
   - {do: load}
@@ -182,6 +183,7 @@ WEIR: Files = with_file(
                 ("exclusive: true", "facts: {embeds: embeddings stand in for token ids}"),
                 ("requests <= max(captured)", "not embeds\n  - requests <= max(captured)"),
                 ("modes: [decode, idle]", "modes: [decode, capture]\ntakes_all: [capture]"),
+                ("max(captured) >= requests}", "max(captured) >= requests and not embeds}"),
                 files=with_file(
                     "modes/capture.yaml",
                     _CAPTURE,

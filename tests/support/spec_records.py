@@ -291,6 +291,7 @@ def runners(draw: st.DrawFn) -> Runner:
         doc=draw(texts()),
         place=BUILT_IN,
         limits=draw(pairs()),
+        promises=draw(pairs()),
         captures=tuple(
             Capture(mode, replay, BUILT_IN)
             for mode, replays in draw(captures).items()

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
-from ullage.diagnostics.diagnostic import Collector, Related
+from ullage.diagnostics.diagnostic import Related
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -29,6 +29,7 @@ from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import PlannedSlot, Tail
 from ullage.plan.shapes import Shapes
+from ullage.plan.told import Told
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Runner
 from ullage.spec.runner_parts import Capture
@@ -44,7 +45,7 @@ class Captures:
     runner: Runner
     problem: RunnerProblem
     claims: Claims
-    collector: Collector
+    told: Told
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -69,7 +70,8 @@ class Captures:
             f"which never occurs for runner '{self.problem.name}'"
         )
         related = ((replay.place, f"mode '{replay.name}'"),)
-        self.collector.error(OTHER_LAYOUT, message, capture.place, related=related)
+        same = (capture.place, replay.place)
+        self.told.error(same, OTHER_LAYOUT, message, related=related)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class _Pair:
             text = (
                 f"mode '{self.replay.name}' replays what '{self.capture.name}' captures, {message}"
             )
-            self.of.collector.error(OTHER_LAYOUT, text, self.place, hint=hint, related=related)
+            same = (self.place, self.replay.place)
+            self.of.told.error(same, OTHER_LAYOUT, text, hint=hint, related=related)
             return
 
     def _differences(

@@ -11,7 +11,6 @@ from ullage.bound.specialise import ForWorker, for_worker
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Expr, Name, substitute
-from ullage.place import Place
 from ullage.plan.bases import bases_of
 from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
@@ -19,7 +18,9 @@ from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.tails import Tails
+from ullage.plan.told import Told, joined
 from ullage.plan.values import Refusal, Values
+from ullage.processes import Mapper, in_turn
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Range, Slot
@@ -31,27 +32,42 @@ def plan(
     capacities: Capacities,
     solver: Solver,
     collector: Collector,
+    mapped: Mapper = in_turn,
 ) -> Plan:
     """The plan of all runners; contradictions between readers, dtypes and values are collected."""
-    planner = _Planner(resolved, capacities, Claims(resolved, solver), collector)
-    runners = with_kept_parts(tuple(planner.runner(each) for each in problem.runners))
+
+    def planned(of: RunnerProblem) -> _Planned:
+        claims = Claims(resolved, solver.apart())
+        return _Planner(resolved, capacities, claims).runner(of)
+
+    found = mapped(planned, problem.runners)
+    collector.add(*joined(each.told for each in found))
+    runners = with_kept_parts(tuple(each.runner for each in found))
+    refusals = dict.fromkeys(refusal for each in found for refusal in each.refusals)
     groups = groups_of(resolved, runners)
-    return Plan(runners, tuple(dict.fromkeys(planner.refusals)), groups, bases_of(runners, groups))
+    return Plan(runners, tuple(refusals), groups, bases_of(runners, groups))
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One runner, with what its slots add to validate, and what is wrong with it."""
+
+    runner: PlannedRunner
+    refusals: tuple[Refusal, ...]
+    told: Told
 
 
 @dataclass
 class _Planner:
-    """Plans runners one by one; a mistake that shows in several of them is reported once."""
+    """Plans one runner."""
 
     resolved: ResolvedSpec
     capacities: Capacities
     claims: Claims
-    collector: Collector
+    told: Told = field(default_factory=Told)
     refusals: list[Refusal] = field(default_factory=list)
-    reported_reads: set[tuple[str, Place, Place]] = field(default_factory=set)
-    reported_slots: set[tuple[str, Place]] = field(default_factory=set)
 
-    def runner(self, problem: RunnerProblem) -> PlannedRunner:
+    def runner(self, problem: RunnerProblem) -> _Planned:
         runner = self.resolved.runners[problem.runner]
         rewrite = for_worker(self.resolved, problem.worker)
         tails = Tails(
@@ -60,27 +76,17 @@ class _Planner:
             problem,
             rewrite,
             self.claims,
-            self.collector,
-            self.reported_reads,
+            self.told,
         ).of_slots()
-        Limits(
-            runner,
-            problem,
-            rewrite,
-            self.capacities,
-            self.claims,
-            self.collector,
-            self.reported_slots,
-        ).check()
-        values = Values(problem, self.claims, self.collector, self.reported_slots)
+        Limits(runner, problem, rewrite, self.capacities, self.claims, self.told).check()
+        values = Values(problem, self.claims, self.told)
         slots: list[PlannedSlot] = []
         for slot in self.resolved.slots_of(runner):
             if slot.name in tails and rewrite(slot.when) != FALSE:
-                planned = self._slot(slot, problem, rewrite, tails[slot.name])
-                self.refusals.extend(values.check(slot, planned))
-                slots.append(planned)
-        Captures(self.resolved, runner, problem, self.claims, self.collector).check(slots)
-        return PlannedRunner(
+                slots.append(self._slot(slot, problem, rewrite, tails[slot.name]))
+                self.refusals.extend(values.check(slot, slots[-1]))
+        Captures(self.resolved, runner, problem, self.claims, self.told).check(slots)
+        planned = PlannedRunner(
             problem.name,
             problem.runner,
             problem.worker,
@@ -88,6 +94,7 @@ class _Planner:
             tuple(slots),
             problem.place,
         )
+        return _Planned(planned, tuple(self.refusals), self.told)
 
     def _slot(
         self, slot: Slot, problem: RunnerProblem, rewrite: ForWorker, tails: Mapping[str, Tail]

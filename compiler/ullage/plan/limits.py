@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from ullage.bound.capacities import Capacities
 from ullage.bound.problem import RunnerProblem
 from ullage.bound.specialise import ForWorker
-from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.spell import spell
 from ullage.expr.tree import Comparison, Expr
-from ullage.place import Place
 from ullage.plan.claims import Claims
+from ullage.plan.told import Told
 from ullage.spec.model import Runner
 
 ABOVE_LIMIT = "U616"
@@ -19,15 +18,14 @@ ABOVE_LIMIT = "U616"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Checks the `limits` of one runner of one worker; each is told once for all workers."""
+    """Checks the `limits` of one runner of one worker."""
 
     runner: Runner
     problem: RunnerProblem
     rewrite: ForWorker
     capacities: Capacities
     claims: Claims
-    collector: Collector
-    reported: set[tuple[str, Place]]
+    told: Told
 
     def check(self) -> None:
         """Reports the first mode whose largest batch can be above a limit."""
@@ -46,10 +44,7 @@ class Limits:
             f"a padded batch of mode '{mode}' can have more {axis} than runner "
             f"'{self.runner.name}' has room for: {spell(written)}"
         )
-        if (ABOVE_LIMIT, written.place) in self.reported:
-            return
-        self.reported.add((ABOVE_LIMIT, written.place))
         place = next(each.place for each in self.problem.modes if each.name == mode)
         hint = example or "bound what the mode and its pipeline come to, or refuse configurations"
         related = ((place, f"mode '{mode}'"),)
-        self.collector.error(ABOVE_LIMIT, message, written.place, hint=hint, related=related)
+        self.told.error((written.place,), ABOVE_LIMIT, message, hint=hint, related=related)

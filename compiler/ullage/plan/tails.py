@@ -10,7 +10,6 @@ from itertools import combinations
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.specialise import ForWorker
 from ullage.bound.targets import loaded_slots
-from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
@@ -31,6 +30,7 @@ from ullage.plan.dtypes import dtypes_of, integers_of
 from ullage.plan.facts import without_facts
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
+from ullage.plan.told import Told
 from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
@@ -46,8 +46,7 @@ class Tails:
     problem: RunnerProblem
     rewrite: ForWorker
     claims: Claims
-    collector: Collector
-    reported: set[tuple[str, Place, Place]]
+    told: Told
 
     def of_slots(self) -> Mapping[str, Mapping[str, Tail]]:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
@@ -375,11 +374,9 @@ class Tails:
         hint: str | None,
         related: tuple[tuple[Place, str], ...],
     ) -> None:
-        """Once for each pair of places: the same mistake shows in many modes and workers."""
-        key = (code, place, related[0][0] if related else place)
-        if key not in self.reported:
-            self.reported.add(key)
-            self.collector.error(code, message, place, hint=hint, related=related)
+        """Once for each pair of places."""
+        same = (place, related[0][0] if related else place)
+        self.told.error(same, code, message, hint=hint, related=related)
 
 
 def _padded(reader: Reader) -> tuple[Read, ...]:

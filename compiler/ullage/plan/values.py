@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ullage.bound.problem import RunnerProblem
-from ullage.diagnostics.diagnostic import Collector, Related
+from ullage.diagnostics.diagnostic import Related
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -23,6 +23,7 @@ from ullage.plan.claims import Bounds, Claims
 from ullage.plan.dtypes import dtypes_of, holds_all_of, integers_of, is_float
 from ullage.plan.model import PlannedSlot
 from ullage.plan.reads import spelled_range
+from ullage.plan.told import Told
 from ullage.spec.model import Dtype, Range, Slot
 
 MOST_ELEMENTS = 2**63 - 1
@@ -36,8 +37,7 @@ class Values:
 
     runner: RunnerProblem
     claims: Claims
-    collector: Collector
-    reported: set[tuple[str, Place]]
+    told: Told
 
     def check(self, slot: Slot, planned: PlannedSlot) -> tuple[Refusal, ...]:
         """Collects what is wrong; the refusals that `on_overflow` adds to validate."""
@@ -176,7 +176,4 @@ class Values:
     def _report(
         self, code: str, message: str, place: Place, hint: str | None, related: Related
     ) -> None:
-        """Once for each place: the same slot stands in many runners and workers."""
-        if (code, place) not in self.reported:
-            self.reported.add((code, place))
-            self.collector.error(code, message, place, hint=hint, related=related)
+        self.told.error((place,), code, message, hint=hint, related=related)

@@ -36,6 +36,29 @@ def resolve_accepts(
     return accepts
 
 
+def resolve_promises(
+    runner: Runner,
+    modes: tuple[ResolvedMode, ...],
+    spec: Spec,
+    known: Globals,
+    expressions: Expressions,
+) -> tuple[tuple[str, Expr], ...]:
+    """The condition of each mode; each mode is one that the runner serves."""
+    served = {mode.mode.name: mode for mode in modes}
+    resolved: list[tuple[str, Expr]] = []
+    for name, promise in runner.promises:
+        if name in served:
+            scope = _scope(runner, served[name], spec, known)
+            scope = scope.named(f"what runner '{runner.name}' promises of mode '{name}'")
+            resolved.append((name, expressions.condition(promise, scope)))
+        elif any(mode.name == name for mode in spec.modes):
+            message = (
+                f"runner '{runner.name}' does not serve mode '{name}' that it promises to take"
+            )
+            expressions.collector.error(problems.UNKNOWN_REFERENCE, message, promise.place)
+    return tuple(resolved)
+
+
 def _scope(runner: Runner, mode: ResolvedMode, spec: Spec, known: Globals) -> Scope:
     """What is known of a batch when its runner is chosen; axes hide live variables of their name.
 

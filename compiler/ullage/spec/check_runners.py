@@ -9,7 +9,12 @@ from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BOOLEAN, IntKind, Kind
 from ullage.expr.tree import Expr
 from ullage.spec import problems
-from ullage.spec.check_eligibility import check_exclusive, resolve_accepts, resolve_own_pipeline
+from ullage.spec.check_eligibility import (
+    check_exclusive,
+    resolve_accepts,
+    resolve_own_pipeline,
+    resolve_promises,
+)
 from ullage.spec.check_modes import ResolvedMode, in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
@@ -34,7 +39,8 @@ def resolve_runner(
     ).with_names(facts)
     modes = modes_named(spec.modes, runner.modes)
     whole = modes_named(spec.modes, runner.takes_all) if runner.takes_all else ()
-    asked = tuple(resolved_modes[mode.name] for mode in modes if mode not in whole)
+    served = tuple(resolved_modes[mode.name] for mode in modes)
+    asked = tuple(each for each in served if each.mode not in whole)
     resolved = replace(
         runner,
         when=expressions.condition(
@@ -47,6 +53,7 @@ def resolve_runner(
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
         limits=_limits(runner, spec, known, expressions),
+        promises=resolve_promises(runner, served, spec, known, expressions),
     )
     _check_served(resolved, expressions.collector)
     _check_whole(resolved, whole, expressions.collector)

@@ -32,7 +32,7 @@ OWN_KEYS: Final = {
     "runner": (
         *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
         *("pipeline", "accepts", "takes_all", "exclusive", "fallback"),
-        *("warm_up", "slack", "limits", "captures"),
+        *("warm_up", "slack", "limits", "captures", "promises"),
     ),
     "audit": ("source", "let", "formulas"),
 }

@@ -40,6 +40,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         place=name.place,
         limits=reading.named(fields, "limits", "axis"),
         captures=_captures(reading, fields),
+        promises=reading.named(fields, "promises", "mode"),
     )
     fields.finish()
     return runner

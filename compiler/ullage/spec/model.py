@@ -322,8 +322,8 @@ class Runner:
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
     facts. `takes_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
-    gets to its `fallback`. `limits`: by axis, the most that a padded batch may have. `captures`:
-    which modes replay what others capture.
+    gets to its `fallback`. `promises`: by mode, of which batches none gets to it. `limits`: by
+    axis, the most that a padded batch may have. `captures`: which modes replay what others capture.
     """
 
     name: str
@@ -346,6 +346,7 @@ class Runner:
     place: Place
     limits: tuple[tuple[str, Expr], ...] = ()
     captures: tuple[Capture, ...] = ()
+    promises: tuple[tuple[str, Expr], ...] = ()
 
     def accepts_in(self, mode: str) -> tuple[Expr, ...]:
         """The conditions on batches of a mode, given the names of all modes."""

@@ -306,6 +306,7 @@ _RUNNER: Table[Runner] = {
     "slack": lambda runner: dict(runner.slack) or None,
     "limits": lambda runner: named(runner.limits) or None,
     "captures": lambda runner: _captures(runner.captures) or None,
+    "promises": lambda runner: named(runner.promises) or None,
 }
 
 

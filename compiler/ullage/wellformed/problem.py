@@ -37,6 +37,7 @@ from ullage.spec.steps import flattened
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
+from ullage.wellformed.promises import check_promises
 from ullage.wellformed.ranges import check_ranges
 from ullage.wellformed.readers import check_readers
 from ullage.wellformed.rounds import check_rank_count, check_rounds
@@ -59,6 +60,7 @@ def check_problem(
     if not collector.has_errors:  # an extent without a value says nothing about its sign
         check_uses((use for use in uses if use.need in signs), resolved, solver, collector)
         check_takers(resolved, solver, collector)
+        check_promises(resolved, solver, collector)
         check_ranges(resolved, solver, collector)
     if not collector.has_errors:  # an empty range may be all that keeps a mode from occurring
         check_occurrence(problem, solver, collector)

@@ -2533,23 +2533,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:63
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:61
+        # specs/sglang/runners/decode_graph.yaml:64
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:62
+        # specs/sglang/runners/decode_graph.yaml:65
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:66
+        # specs/sglang/runners/decode_graph.yaml:69
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:67
+            # specs/sglang/runners/decode_graph.yaml:70
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:73
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:70",
+            place="specs/sglang/runners/decode_graph.yaml:73",
         )
         return output
 
@@ -2557,20 +2557,20 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:63
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:61
+        # specs/sglang/runners/decode_graph.yaml:64
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:66
+        # specs/sglang/runners/decode_graph.yaml:69
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:67
+            # specs/sglang/runners/decode_graph.yaml:70
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:73
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:70",
+            place="specs/sglang/runners/decode_graph.yaml:73",
         )
         return output

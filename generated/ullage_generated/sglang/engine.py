@@ -35,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:51
+    # specs/sglang/runners/decode_graph.yaml:54
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -48,24 +48,24 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:54
+    # specs/sglang/runners/decode_graph.yaml:57
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:61
+    # specs/sglang/runners/decode_graph.yaml:64
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:62
+    # specs/sglang/runners/decode_graph.yaml:65
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:67
+    # specs/sglang/runners/decode_graph.yaml:70
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,

@@ -133,4 +133,12 @@ CODES: Final = (
         "captures: {capture: [decode]}   # and decode has more tokens for each request",
         "Give both modes the same slots and readers, and the axes one form in both.",
     ),
+    Code(
+        "U618",
+        "promise that batches break",
+        "A runner promises to take some batches of a mode, such as those that fit into a graph, "
+        "but a condition of its 'when' or 'accepts' lets some of them fall back.",
+        "promises: {decode: requests <= max(captured)}   # and when: attn_cp_size == 1",
+        "Take the condition away, or say in the promise that it is meant.",
+    ),
 )
