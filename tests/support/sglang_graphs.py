@@ -72,6 +72,24 @@ def _without_prompts(inputs: Mapping[str, Given]) -> Mapping[str, str]:
     return {name: parameter for name, parameter in GRAPH_NAMES.items() if name != "prefill_cfg"}
 
 
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """The elements of an attention backend's tables for the graphs of the target."""
+
+    graphs: GraphRow
+    backend: str
+    elements: Mapping[str, int]
+
+    def configuration(self) -> Mapping[str, Plain]:
+        return {**self.graphs.configuration(), "attention_backend": self.backend}
+
+
+def table_rows() -> list[TableRow]:
+    found = json.loads(DATA.read_text(encoding="utf-8"))
+    graphs = {row.name: row for row in graph_rows() if row.runner == "decode_graph"}
+    return [TableRow(graphs[each["id"]], each["backend"], each["tables"]) for each in found]
+
+
 def graph_rows() -> list[GraphRow]:
     found = json.loads(DATA.read_text(encoding="utf-8"))
     return [

@@ -53,7 +53,14 @@ from .capacities import (
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
-from .config import Config, CpStrategy, MoeA2aBackend, PrefillGraphBackend, SpeculativeAlgorithm
+from .config import (
+    AttentionBackend,
+    Config,
+    CpStrategy,
+    MoeA2aBackend,
+    PrefillGraphBackend,
+    SpeculativeAlgorithm,
+)
 from .decode_graph_target import DecodeGraphTargetRunner
 from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
@@ -99,6 +106,7 @@ from .selection import DraftRunners, TargetRunners
 
 __all__ = [
     "Arenas",
+    "AttentionBackend",
     "Config",
     "CpStrategy",
     "DecodeGraphTargetBatch",

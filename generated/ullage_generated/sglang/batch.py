@@ -507,6 +507,63 @@ class DecodeGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/target.yaml:3
+    page_table: Tensor | None
+    """[requests, context_pages], int32: pages of each sequence; only where has_tables."""
+    # specs/sglang/backends/target.yaml:6
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_tables."""
+    # specs/sglang/backends/target.yaml:9
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where has_tables."""
+    # specs/sglang/backends/target.yaml:12
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_tables."""
+    # specs/sglang/backends/target.yaml:15
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
+    in capture, target_verify; only where has_verify_mask.
+    """
+    # specs/sglang/backends/target.yaml:19
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton_tables."""
+    # specs/sglang/backends/target.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton_tables."""
+    # specs/sglang/backends/target.yaml:25
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton_tables."""
+    # specs/sglang/backends/target.yaml:28
+    triton_kv_indices: Tensor | None
+    """[tokens * context_length], int64: slots of all keys; only where has_triton_tables."""
+    # specs/sglang/backends/target.yaml:31
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; loaded in capture, decode, dllm_extend, idle, target_verify; only where
+    has_triton_tables.
+    """
+    # specs/sglang/backends/target.yaml:35
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; loaded in capture,
+    decode, dllm_extend, idle, target_verify; only where has_triton_tables.
+    """
+    # specs/sglang/backends/target.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton_tables."""
+    # specs/sglang/backends/target.yaml:42
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where
+    has_flashinfer_tables.
+    """
+    # specs/sglang/backends/target.yaml:45
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer_tables."""
+    # specs/sglang/backends/target.yaml:48
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer_tables."""
+    # specs/sglang/backends/target.yaml:51
+    flashinfer_kv_indices: Tensor | None
+    """[tokens * context_length], int32: slots of all keys; only where has_flashinfer_tables."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -688,6 +745,26 @@ class DraftGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/draft.yaml:3
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_draft_graph and has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:7
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens * context_length], int64: slots of all keys; only where
+    has_draft_graph and has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:11
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_draft_graph and has_flashinfer_tables.
+    """
+    # specs/sglang/backends/draft.yaml:15
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens * context_length], int32: slots of all keys; only where
+    has_draft_graph and has_flashinfer_tables.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""

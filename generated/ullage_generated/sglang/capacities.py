@@ -39,6 +39,98 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
+    # specs/sglang/backends/target.yaml:9
+    cu_seqlens_q_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:12
+    cu_seqlens_k_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:19
+    triton_kv_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:22
+    triton_qo_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:25
+    triton_mask_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:28
+    triton_kv_indices_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    context_length.
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:42
+    flashinfer_kv_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:45
+    flashinfer_qo_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:51
+    flashinfer_kv_indices_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    context_length.
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:15
+    verify_mask_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * target_width * mask_width.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
     # specs/sglang/slots.yaml:57
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
@@ -74,6 +166,32 @@ class DecodeGraphTargetCapacities:
             if config.adaptive
             else config.target_width
         )
+        cu_seqlens_q_0 = max(present(config.captured)) + 1
+        cu_seqlens_k_0 = max(present(config.captured)) + 1
+        triton_kv_indptr_0 = max(present(config.captured)) + 1
+        triton_qo_indptr_0 = max(present(config.captured)) + 1
+        triton_mask_indptr_0 = max(present(config.captured)) + 1
+        triton_kv_indices_0 = (
+            max(present(config.captured))
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else config.target_width
+            )
+            * config.context_length
+        )
+        flashinfer_kv_indptr_0 = max(present(config.captured)) + 1
+        flashinfer_qo_indptr_0 = max(present(config.captured)) + 1
+        flashinfer_kv_indices_0 = (
+            max(present(config.captured))
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else config.target_width
+            )
+            * config.context_length
+        )
+        verify_mask_0 = max(present(config.captured)) * config.target_width * config.mask_width
         custom_mask_0 = max(
             present(config.captured)
         ) * config.sequence_fill * config.target_width + max(
@@ -86,6 +204,16 @@ class DecodeGraphTargetCapacities:
         return cls(
             requests=requests,
             tokens=tokens,
+            cu_seqlens_q_0=cu_seqlens_q_0,
+            cu_seqlens_k_0=cu_seqlens_k_0,
+            triton_kv_indptr_0=triton_kv_indptr_0,
+            triton_qo_indptr_0=triton_qo_indptr_0,
+            triton_mask_indptr_0=triton_mask_indptr_0,
+            triton_kv_indices_0=triton_kv_indices_0,
+            flashinfer_kv_indptr_0=flashinfer_kv_indptr_0,
+            flashinfer_qo_indptr_0=flashinfer_qo_indptr_0,
+            flashinfer_kv_indices_0=flashinfer_kv_indices_0,
+            verify_mask_0=verify_mask_0,
             custom_mask_0=custom_mask_0,
         )
 
@@ -159,6 +287,38 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
+    # specs/sglang/backends/draft.yaml:3
+    triton_draft_kv_indptr_1: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk + 1.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/backends/draft.yaml:7
+    triton_draft_kv_indices_1: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk * context_length.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/backends/draft.yaml:11
+    flashinfer_draft_kv_indptr_1: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk + 1.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
+    # specs/sglang/backends/draft.yaml:15
+    flashinfer_draft_kv_indices_1: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: max(captured_drafts) * speculative_eagle_topk * context_length.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
     # specs/sglang/slots.yaml:69
     draft_cache_loc_0: int
     """Bound by capture_draft; proved: sound and tight.
@@ -188,6 +348,22 @@ class DraftGraphDraftCapacities:
             )
         requests = max(present(config.captured_drafts))
         tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
+        triton_draft_kv_indptr_1 = (
+            max(present(config.captured_drafts)) * present(config.speculative_eagle_topk) + 1
+        )
+        triton_draft_kv_indices_1 = (
+            max(present(config.captured_drafts))
+            * present(config.speculative_eagle_topk)
+            * config.context_length
+        )
+        flashinfer_draft_kv_indptr_1 = (
+            max(present(config.captured_drafts)) * present(config.speculative_eagle_topk) + 1
+        )
+        flashinfer_draft_kv_indices_1 = (
+            max(present(config.captured_drafts))
+            * present(config.speculative_eagle_topk)
+            * config.context_length
+        )
         draft_cache_loc_0 = (
             max(present(config.captured_drafts))
             * present(config.speculative_eagle_topk)
@@ -196,6 +372,10 @@ class DraftGraphDraftCapacities:
         return cls(
             requests=requests,
             tokens=tokens,
+            triton_draft_kv_indptr_1=triton_draft_kv_indptr_1,
+            triton_draft_kv_indices_1=triton_draft_kv_indices_1,
+            flashinfer_draft_kv_indptr_1=flashinfer_draft_kv_indptr_1,
+            flashinfer_draft_kv_indices_1=flashinfer_draft_kv_indices_1,
             draft_cache_loc_0=draft_cache_loc_0,
         )
 

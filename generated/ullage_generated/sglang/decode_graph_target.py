@@ -63,7 +63,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -92,7 +92,7 @@ def pad_capture(rows: Rows) -> Rows:
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -125,7 +125,7 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -158,7 +158,7 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -191,7 +191,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -224,7 +224,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:27, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -416,8 +416,10 @@ class DecodeGraphTargetRunner:
                 return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
-            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE | Mode.TARGET_VERIFY:
+            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE:
                 return self._load_decode(live, extents, copy)
+            case Mode.TARGET_VERIFY:
+                return self._load_target_verify(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
 
@@ -477,7 +479,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:29
+        # specs/sglang/runners/decode_graph.yaml:45
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -504,7 +506,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:29",
+                place="specs/sglang/runners/decode_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -666,7 +668,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:29
+        # specs/sglang/runners/decode_graph.yaml:45
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -693,7 +695,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:29",
+                place="specs/sglang/runners/decode_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -773,7 +775,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:29
+        # specs/sglang/runners/decode_graph.yaml:45
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -800,7 +802,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:29",
+                place="specs/sglang/runners/decode_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -863,7 +865,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:29
+        # specs/sglang/runners/decode_graph.yaml:45
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -890,7 +892,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:29",
+                place="specs/sglang/runners/decode_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -958,7 +960,9 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_target_verify(config, requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_target_verify(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
@@ -970,7 +974,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:29
+        # specs/sglang/runners/decode_graph.yaml:45
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -997,7 +1001,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:29",
+                place="specs/sglang/runners/decode_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1254,6 +1258,19 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                page_table=views.page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1273,6 +1290,9 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                verify_mask=None,
+                triton_attn_logits=None,
+                triton_attn_lse=None,
                 custom_mask=None,
                 graph_logits=None,
                 input_embeds=live.input_embeds,
@@ -1281,6 +1301,19 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_adaptive_verify(live)
+        # specs/sglang/backends/target.yaml:3
+        # specs/sglang/backends/target.yaml:6
+        # specs/sglang/backends/target.yaml:9
+        # specs/sglang/backends/target.yaml:12
+        # specs/sglang/backends/target.yaml:19
+        # specs/sglang/backends/target.yaml:22
+        # specs/sglang/backends/target.yaml:25
+        # specs/sglang/backends/target.yaml:28
+        # specs/sglang/backends/target.yaml:39
+        # specs/sglang/backends/target.yaml:42
+        # specs/sglang/backends/target.yaml:45
+        # specs/sglang/backends/target.yaml:48
+        # specs/sglang/backends/target.yaml:51
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1337,6 +1370,19 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            page_table=views.page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1358,6 +1404,9 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            verify_mask=None,
+            triton_attn_logits=None,
+            triton_attn_lse=None,
             custom_mask=None,
             graph_logits=None,
             input_embeds=live.input_embeds,
@@ -1474,6 +1523,19 @@ class DecodeGraphTargetRunner:
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1491,6 +1553,9 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.graph_logits, None)
 
@@ -1785,6 +1850,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                page_table=views.page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                verify_mask=views.verify_mask,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1812,6 +1893,22 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_capturing(live)
+        # specs/sglang/backends/target.yaml:3
+        # specs/sglang/backends/target.yaml:6
+        # specs/sglang/backends/target.yaml:9
+        # specs/sglang/backends/target.yaml:12
+        # specs/sglang/backends/target.yaml:15
+        # specs/sglang/backends/target.yaml:19
+        # specs/sglang/backends/target.yaml:22
+        # specs/sglang/backends/target.yaml:25
+        # specs/sglang/backends/target.yaml:28
+        # specs/sglang/backends/target.yaml:31
+        # specs/sglang/backends/target.yaml:35
+        # specs/sglang/backends/target.yaml:39
+        # specs/sglang/backends/target.yaml:42
+        # specs/sglang/backends/target.yaml:45
+        # specs/sglang/backends/target.yaml:48
+        # specs/sglang/backends/target.yaml:51
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1877,6 +1974,22 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            page_table=views.page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            verify_mask=views.verify_mask,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2014,6 +2127,22 @@ class DecodeGraphTargetRunner:
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2267,7 +2396,7 @@ class DecodeGraphTargetRunner:
             self._check_values_decode(live, mode)
 
     def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
-        """The slots of decode, dllm_extend, idle, target_verify."""
+        """The slots of decode, dllm_extend, idle."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2308,6 +2437,21 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                page_table=views.page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2328,6 +2472,7 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                verify_mask=None,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
@@ -2335,6 +2480,21 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_decode(live)
+        # specs/sglang/backends/target.yaml:3
+        # specs/sglang/backends/target.yaml:6
+        # specs/sglang/backends/target.yaml:9
+        # specs/sglang/backends/target.yaml:12
+        # specs/sglang/backends/target.yaml:19
+        # specs/sglang/backends/target.yaml:22
+        # specs/sglang/backends/target.yaml:25
+        # specs/sglang/backends/target.yaml:28
+        # specs/sglang/backends/target.yaml:31
+        # specs/sglang/backends/target.yaml:35
+        # specs/sglang/backends/target.yaml:39
+        # specs/sglang/backends/target.yaml:42
+        # specs/sglang/backends/target.yaml:45
+        # specs/sglang/backends/target.yaml:48
+        # specs/sglang/backends/target.yaml:51
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2392,6 +2552,21 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            page_table=views.page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2414,6 +2589,7 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            verify_mask=None,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -2529,6 +2705,603 @@ class DecodeGraphTargetRunner:
 
     def _poison_decode(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.custom_mask, None)
+
+    def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:39",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+            )
+
+    def _check_sources_target_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:39
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:39",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:42
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:42",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:45
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:45",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:48
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:48",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:63
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:63",
+            )
+        # specs/sglang/slots.yaml:66
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:66",
+            )
+        if self.debug.values:
+            self._check_values_target_verify(live, mode)
+
+    def _load_target_verify(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of target_verify."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                page_table=views.page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                verify_mask=views.verify_mask,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                graph_logits=views.graph_logits,
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                custom_mask=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_target_verify(live)
+        # specs/sglang/backends/target.yaml:3
+        # specs/sglang/backends/target.yaml:6
+        # specs/sglang/backends/target.yaml:9
+        # specs/sglang/backends/target.yaml:12
+        # specs/sglang/backends/target.yaml:15
+        # specs/sglang/backends/target.yaml:19
+        # specs/sglang/backends/target.yaml:22
+        # specs/sglang/backends/target.yaml:25
+        # specs/sglang/backends/target.yaml:28
+        # specs/sglang/backends/target.yaml:31
+        # specs/sglang/backends/target.yaml:35
+        # specs/sglang/backends/target.yaml:39
+        # specs/sglang/backends/target.yaml:42
+        # specs/sglang/backends/target.yaml:45
+        # specs/sglang/backends/target.yaml:48
+        # specs/sglang/backends/target.yaml:51
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:39
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:42
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:45
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:48
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:51
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:54
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:60
+        # specs/sglang/slots.yaml:63
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+        # specs/sglang/slots.yaml:66
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            page_table=views.page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            verify_mask=views.verify_mask,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            custom_mask=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_target_verify(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_target_verify(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:39",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:45",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:48",
+            )
+
+    def _poison_target_verify(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2549,7 +3322,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.custom_mask, None)
 
-    def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_target_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -2597,21 +3370,21 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:47
+        # specs/sglang/runners/decode_graph.yaml:63
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:48
+        # specs/sglang/runners/decode_graph.yaml:64
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:53
+        # specs/sglang/runners/decode_graph.yaml:69
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:54
+            # specs/sglang/runners/decode_graph.yaml:70
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:57
+        # specs/sglang/runners/decode_graph.yaml:73
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:57",
+            place="specs/sglang/runners/decode_graph.yaml:73",
         )
         return output
 
@@ -2619,22 +3392,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:47
+        # specs/sglang/runners/decode_graph.yaml:63
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:48
+        # specs/sglang/runners/decode_graph.yaml:64
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:49
+        # specs/sglang/runners/decode_graph.yaml:65
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:53
+        # specs/sglang/runners/decode_graph.yaml:69
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:54
+            # specs/sglang/runners/decode_graph.yaml:70
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:57
+        # specs/sglang/runners/decode_graph.yaml:73
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:57",
+            place="specs/sglang/runners/decode_graph.yaml:73",
         )
         return output

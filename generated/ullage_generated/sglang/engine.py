@@ -35,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:38
+    # specs/sglang/runners/decode_graph.yaml:54
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -48,17 +48,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:41
+    # specs/sglang/runners/decode_graph.yaml:57
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:48
+    # specs/sglang/runners/decode_graph.yaml:64
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:54
+    # specs/sglang/runners/decode_graph.yaml:70
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -66,7 +66,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:49
+    # specs/sglang/runners/decode_graph.yaml:65
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
@@ -123,7 +123,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:32
+    # specs/sglang/runners/draft_graph.yaml:36
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -136,24 +136,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:35
+    # specs/sglang/runners/draft_graph.yaml:39
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:42
+    # specs/sglang/runners/draft_graph.yaml:46
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:43
+    # specs/sglang/runners/draft_graph.yaml:47
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:48
+    # specs/sglang/runners/draft_graph.yaml:52
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather.

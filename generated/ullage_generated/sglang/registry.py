@@ -41,6 +41,56 @@ class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/target.yaml:3
+    page_table: Tensor | None
+    """[requests, context_pages]: pages of each sequence."""
+    # specs/sglang/backends/target.yaml:6
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/target.yaml:9
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/target.yaml:12
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/target.yaml:15
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width]: which keys each token of a tree sees."""
+    # specs/sglang/backends/target.yaml:19
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/target.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/target.yaml:25
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/target.yaml:28
+    triton_kv_indices: Tensor | None
+    """[tokens * context_length]: slots of all keys."""
+    # specs/sglang/backends/target.yaml:31
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/target.yaml:35
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
+    # specs/sglang/backends/target.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/target.yaml:42
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/target.yaml:45
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/target.yaml:48
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/target.yaml:51
+    flashinfer_kv_indices: Tensor | None
+    """[tokens * context_length]: slots of all keys."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -131,6 +181,81 @@ class DecodeGraphTargetRegistry:
             SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.has_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.context_pages), torch.int32)
+            )
+        if config.has_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_tables:
+            compute_slots.append(
+                SlotShape("cu_seqlens_q", (capacities.cu_seqlens_q_0,), torch.int32)
+            )
+        if config.has_tables:
+            compute_slots.append(
+                SlotShape("cu_seqlens_k", (capacities.cu_seqlens_k_0,), torch.int32)
+            )
+        if config.has_verify_mask:
+            compute_slots.append(SlotShape("verify_mask", (capacities.verify_mask_0,), torch.bool))
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.triton_kv_indptr_0,), torch.int32)
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.triton_qo_indptr_0,), torch.int64)
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.triton_mask_indptr_0,), torch.int64)
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("triton_kv_indices", (capacities.triton_kv_indices_0,), torch.int64)
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
+        if config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.flashinfer_kv_indptr_0,), torch.int32)
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.flashinfer_qo_indptr_0,), torch.int32)
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices", (capacities.flashinfer_kv_indices_0,), torch.int32
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
@@ -200,6 +325,38 @@ class DecodeGraphTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            page_table=compute.slot("page_table") if config.has_tables else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_tables else None,
+            verify_mask=compute.slot("verify_mask") if config.has_verify_mask else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton_tables else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton_tables else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr")
+            if config.has_triton_tables
+            else None,
+            triton_kv_indices=compute.slot("triton_kv_indices")
+            if config.has_triton_tables
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits")
+            if config.has_triton_tables
+            else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton_tables else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton_tables
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer_tables
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer_tables
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer_tables
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer_tables
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -236,6 +393,22 @@ class DecodeGraphTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.verify_mask,
+            self.triton_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
+            self.triton_num_kv_splits,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_kv_indices,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -263,6 +436,38 @@ class DecodeGraphTargetRegistry:
 class DecodeGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/target.yaml:3
+    page_table: Tensor | None
+    # specs/sglang/backends/target.yaml:6
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/target.yaml:9
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/target.yaml:12
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/target.yaml:15
+    verify_mask: Tensor | None
+    # specs/sglang/backends/target.yaml:19
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:22
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:25
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:28
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/target.yaml:31
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/target.yaml:35
+    triton_attn_lse: Tensor | None
+    # specs/sglang/backends/target.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/target.yaml:42
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:45
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:48
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/target.yaml:51
+    flashinfer_kv_indices: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -308,6 +513,67 @@ class DecodeGraphTargetViews:
     ) -> DecodeGraphTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.context_pages),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            verify_mask=None
+            if registry.verify_mask is None
+            else clipped_view(
+                registry.verify_mask, rows.requests * config.target_width * config.mask_width
+            ),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.tokens * config.context_length),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else clipped_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else clipped_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.tokens * config.context_length),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -658,6 +924,22 @@ class DraftGraphDraftRegistry:
     """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/draft.yaml:3
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/draft.yaml:7
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
+    # specs/sglang/backends/draft.yaml:11
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/draft.yaml:15
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -734,6 +1016,44 @@ class DraftGraphDraftRegistry:
                 torch.int32,
             ),
         ]
+        if config.has_draft_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indptr",
+                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indptr_1),
+                    torch.int32,
+                )
+            )
+        if config.has_draft_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indices",
+                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indices_1),
+                    torch.int64,
+                )
+            )
+        if config.has_draft_graph and config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.flashinfer_draft_kv_indptr_1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_draft_graph and config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.flashinfer_draft_kv_indices_1,
+                    ),
+                    torch.int32,
+                )
+            )
         if config.has_draft_graph:
             compute_slots.append(
                 SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
@@ -815,6 +1135,18 @@ class DraftGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            triton_draft_kv_indptr=compute.slot("triton_draft_kv_indptr")
+            if config.has_draft_graph and config.has_triton_tables
+            else None,
+            triton_draft_kv_indices=compute.slot("triton_draft_kv_indices")
+            if config.has_draft_graph and config.has_triton_tables
+            else None,
+            flashinfer_draft_kv_indptr=compute.slot("flashinfer_draft_kv_indptr")
+            if config.has_draft_graph and config.has_flashinfer_tables
+            else None,
+            flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
+            if config.has_draft_graph and config.has_flashinfer_tables
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
@@ -850,6 +1182,10 @@ class DraftGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.triton_draft_kv_indptr,
+            self.triton_draft_kv_indices,
+            self.flashinfer_draft_kv_indptr,
+            self.flashinfer_draft_kv_indices,
             self.input_ids,
             self.positions,
             self.mrope_positions,
@@ -874,6 +1210,14 @@ class DraftGraphDraftRegistry:
 class DraftGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/draft.yaml:3
+    triton_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/draft.yaml:7
+    triton_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/draft.yaml:11
+    flashinfer_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/draft.yaml:15
+    flashinfer_draft_kv_indices: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -913,6 +1257,34 @@ class DraftGraphDraftViews:
     ) -> DraftGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            triton_draft_kv_indptr=None
+            if registry.triton_draft_kv_indptr is None
+            else padded_view(
+                registry.triton_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            triton_draft_kv_indices=None
+            if registry.triton_draft_kv_indices is None
+            else padded_view(
+                registry.triton_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens * config.context_length,
+            ),
+            flashinfer_draft_kv_indptr=None
+            if registry.flashinfer_draft_kv_indptr is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            flashinfer_draft_kv_indices=None
+            if registry.flashinfer_draft_kv_indices is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens * config.context_length,
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),

@@ -65,6 +65,9 @@ _KINDS: Final = (
         "mamba_conv_length",
         "draft_hidden_size",
         "draft_vocab_size",
+        "attention_heads",
+        "value_head_size",
+        "triton_kv_splits",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -90,7 +93,13 @@ _KINDS: Final = (
         "mamba_extra_buffer",
         "ngram_embedding",
     ),
-    ("cp_strategy", "moe_a2a_backend", "speculative_algorithm", "prefill_graph_backend"),
+    (
+        "cp_strategy",
+        "moe_a2a_backend",
+        "speculative_algorithm",
+        "prefill_graph_backend",
+        "attention_backend",
+    ),
     ("speculative_adaptive_candidates", "capture_requests", "capture_tokens"),
 )
 """The names of parameters by type: each type is varied as often as the others."""
@@ -102,7 +111,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:175
+    # specs/sglang/engine.yaml:184
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -225,14 +234,24 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:151
         "speculative_use_rejection_sampling": st.booleans(),
         # specs/sglang/engine.yaml:154
-        "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:156
-        "max_source_positions": _integers(0, 1048576, span),
+        "attention_backend": st.sampled_from(
+            ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
+        ),
+        # specs/sglang/engine.yaml:157
+        "attention_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:158
+        "value_head_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:159
+        "triton_kv_splits": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:163
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:165
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:168
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:161
+        # specs/sglang/engine.yaml:170
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:164
+        # specs/sglang/engine.yaml:173
         "ngram_embedding": st.booleans(),
     }
 
@@ -305,6 +324,8 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "draft_input_size": (3, min(1048576, 1 + span), 1),
         "draft_hidden_size": (3, min(1048576, 1 + span), 1),
         "draft_vocab_size": (4, min(16777216, 2 + span), 2),
+        "attention_heads": (3, min(1024, 1 + span), 1),
+        "value_head_size": (3, min(4096, 1 + span), 1),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
