@@ -16,7 +16,7 @@ from transformers import LlamaForCausalLM
 
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import KVPool, RequestTable
-from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch
+from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
 
 Shape = tuple[int, int]
 """Padded requests and tokens."""
@@ -26,30 +26,25 @@ class GraphError(Exception):
     """A batch for which there is no graph, or that does not lie where its graph reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedGraph:
-    """`batch`: views of the static buffers; `output`: storage of its own, written by replays."""
-
-    batch: DecodeGraphTargetBatch
-    output: Tensor
-
-
 @dataclass(slots=True)
 class GraphSet:
-    """The graphs of one target, in the order of their capture, and how often each was replayed."""
+    """The graphs of one target, in the order of their capture, and how often each was replayed.
 
-    graphs: dict[Shape, CapturedGraph] = field(default_factory=dict)
+    A graph is the batch that it was captured with: views of the static buffers.
+    """
+
+    graphs: dict[Shape, DecodeGraphTargetBatch] = field(default_factory=dict)
     replays: Counter[Shape] = field(default_factory=Counter)
 
-    def add(self, batch: DecodeGraphTargetBatch, output: Tensor) -> None:
-        self.graphs[shape_of(batch)] = CapturedGraph(batch, output)
+    def add(self, batch: DecodeGraphTargetBatch) -> None:
+        self.graphs[shape_of(batch)] = batch
 
-    def graph_of(self, batch: DecodeGraphTargetBatch) -> CapturedGraph:
+    def graph_of(self, batch: DecodeGraphTargetBatch) -> DecodeGraphTargetBatch:
         """The graph of the batch's shape. Raises GraphError."""
         graph = self.graphs.get(shape_of(batch))
         if graph is None:
             raise GraphError(f"No graph was captured with {shape_of(batch)} requests and tokens.")
-        if addresses(graph.batch) != addresses(batch):
+        if addresses(graph) != addresses(batch):
             raise GraphError(f"The batch of shape {shape_of(batch)} lies elsewhere than its graph.")
         return graph
 
@@ -59,13 +54,14 @@ def shape_of(batch: DecodeGraphTargetBatch) -> Shape:
 
 
 def addresses(batch: DecodeGraphTargetBatch) -> tuple[int | None, ...]:
-    """Where the slots lie that a forward reads."""
+    """Where the slots lie that a forward reads, and that which it writes."""
     read = (
         batch.input_ids,
         batch.positions,
         batch.out_cache_loc,
         batch.req_pool_indices,
         batch.seq_lens,
+        batch.graph_logits,
     )
     return tuple(None if slot is None else slot.data_ptr() for slot in read)
 
@@ -109,15 +105,15 @@ class GraphEngine(StepEngine):
             self._fill_tails(batch)
         self.plan_attention(batch)
 
-    def capture(self, batch: DecodeGraphTargetBatch, /) -> Tensor:
-        """Logits [padded tokens, vocabulary], at an address that replays write to again."""
-        output = self.forward(batch, None).clone()
-        self._graphs.add(batch, output)
-        return output
+    def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
+        """Remember where the forward reads and writes; the replay that follows is its first."""
+        self._graphs.add(batch)
 
     def replay(self, batch: DecodeGraphTargetBatch, /) -> Tensor:
-        """The same. Raises GraphError."""
+        """Logits [padded tokens, vocabulary] in their static buffer. Raises GraphError."""
         graph = self._graphs.graph_of(batch)
-        self._graphs.replays[shape_of(batch)] += 1
-        graph.output.copy_(self.forward(graph.batch, None))
-        return graph.output
+        if batch.mode is not Mode.CAPTURE:
+            self._graphs.replays[shape_of(batch)] += 1
+        if graph.graph_logits is None:
+            raise GraphError("The configuration has no buffer for the logits of graphs.")
+        return graph.graph_logits.copy_(self.forward(graph, None))

@@ -12,7 +12,7 @@ import yaml
 from torch import Tensor
 
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.graph_engine import CapturedGraph, GraphEngine, GraphError, GraphSet
+from ullage_demo.graph_engine import GraphEngine, GraphError, GraphSet
 from ullage_demo.graph_worker import GraphWorker, TailTrials, graph_worker, unmeasured
 from ullage_demo.graphs import captured_in_turn, equals_eager, falls_back, ignores_tails
 from ullage_demo.schedule import Request, RunningSequence
@@ -111,7 +111,7 @@ def test_a_padded_verify_gives_what_the_unpadded_one_gives() -> None:
 def test_graphs_are_captured_largest_first_over_the_same_addresses(worker: GraphWorker) -> None:
     large, small = worker.graphs.graphs.values()
     assert [*worker.graphs.graphs] == [(5, 5), (2, 2)]
-    slots = [present(each.batch.seq_lens, "seq_lens") for each in (large, small)]
+    slots = [present(each.seq_lens, "seq_lens") for each in (large, small)]
     assert {slot.data_ptr() for slot in slots} == {
         worker.runners.decode_graph.registry.seq_lens.data_ptr()
     }
@@ -267,7 +267,7 @@ def test_a_bucket_that_is_left_out_is_seen(
     worker: GraphWorker, captured: tuple[int, ...], replayed: tuple[int, ...], passes: bool
 ) -> None:
     any_graph = next(iter(worker.graphs.graphs.values()))
-    graphs: dict[tuple[int, int], CapturedGraph] = {(b, b): any_graph for b in captured}
+    graphs = {(b, b): any_graph for b in captured}
     found = GraphSet(graphs, Counter({(b, b): 1 for b in replayed}))
     assert captured_in_turn(found, SIZES.buckets).passed is passes
 

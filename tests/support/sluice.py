@@ -105,7 +105,6 @@ accepts:
   - requests <= max(captured)
 exclusive: true
 fallback: eager
-promises: {decode: cuda_graph and max(captured) >= requests}
 values: {output: logits}
 steps:
   - {do: load}
@@ -179,11 +178,14 @@ WEIR: Files = with_file(
             ),
             files=edited(
                 "runners/decode_graph.yaml",
-                ("fallback: eager", "fallback: prompt_graph"),
+                (
+                    "fallback: eager",
+                    "fallback: prompt_graph\n"
+                    "promises: {decode: cuda_graph and max(captured) >= requests and not embeds}",
+                ),
                 ("exclusive: true", "facts: {embeds: embeddings stand in for token ids}"),
                 ("requests <= max(captured)", "not embeds\n  - requests <= max(captured)"),
                 ("modes: [decode, idle]", "modes: [decode, capture]\ntakes_all: [capture]"),
-                ("max(captured) >= requests}", "max(captured) >= requests and not embeds}"),
                 files=with_file(
                     "modes/capture.yaml",
                     _CAPTURE,
