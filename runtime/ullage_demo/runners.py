@@ -89,6 +89,7 @@ def build_config(sizes: Sizes) -> Config:
         tp_size=sizes.ranks * sizes.alignment,
         attn_dp_size=sizes.ranks,
         enable_dp_attention=sizes.ranks * sizes.alignment > 1,
+        pad_to_largest_always=True,
         enable_pdmux=sizes.splits,
         speculative_algorithm=_algorithm(speculation),
         speculative_num_steps=speculation.steps if speculation else None,

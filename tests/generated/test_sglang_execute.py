@@ -25,6 +25,7 @@ def runner(*, tokens: int = 0, debug: bool = False, **arguments: object) -> Eage
     small = {"max_running_requests": 8, "max_total_tokens_target": 64, "chunked_prefill_size": 16}
     if tokens:
         small |= {"enable_dp_attention": True, "tp_size": 2, "attn_dp_size": 2}
+        small |= {"pad_to_largest_always": True}
     config = Config.from_arguments({**small, **arguments})
     ranks = Peers(tokens) if tokens else SingleRank()
     return EagerTargetRunner(config, ranks, device="cpu", debug=debug)

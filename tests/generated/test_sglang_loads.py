@@ -33,7 +33,7 @@ from ullage_generated.sglang import (
 )
 from ullage_runtime.debug import poison
 from ullage_runtime.errors import BatchError, CapacityError
-from ullage_runtime.ranks import SingleRank
+from ullage_runtime.ranks import Gathered, SingleRank
 
 Runner = EagerTargetRunner | EagerDraftRunner
 Batch = EagerTargetBatch | EagerDraftBatch
@@ -58,9 +58,10 @@ class Alone(SingleRank):
         self.peers = tokens
         self.requests = requests
 
-    def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
-        others = (self.requests, self.peers) if len(values) > 1 else (self.peers,)
-        return tuple(max(pair) for pair in zip(values, others, strict=True))
+    def gather(self, *values: int, collective: str = "") -> Gathered:
+        """The rows of an extend are told with whether a rank is idle, others with the requests."""
+        peer = (self.peers, self.requests) if collective == "mlp_sync_rows" else (0, self.peers)
+        return (values, *(peer,) * (self.count - 1))
 
 
 @st.composite

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 
 from ullage_generated.sglang import Config, EagerTargetBatch, LiveBatch, Mode
-from ullage_runtime.ranks import SingleRank
+from ullage_runtime.ranks import Gathered, SingleRank
 
 
 def two_ranks() -> Config:
-    """A small configuration of two ranks that agree on counts."""
+    """A small configuration of two ranks that are padded alike."""
     return Config.of(
         enable_dp_attention=True,
         tp_size=2,
         attn_dp_size=2,
+        pad_to_largest_always=True,
         max_running_requests=6,
         max_total_tokens_target=64,
         chunked_prefill_size=16,
@@ -148,6 +149,6 @@ class Peers(SingleRank):
         self.tokens = tokens
         self.entered: list[str] = []
 
-    def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
+    def gather(self, *values: int, collective: str = "") -> Gathered:
         self.entered.append(collective)
-        return tuple(max(value, self.tokens) for value in values)
+        return (tuple(self.tokens for _ in values), values)

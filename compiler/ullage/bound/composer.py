@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from ullage.bound.polarity import Polarity
 from ullage.bound.problem import Coupling, Live, Share, Stage
-from ullage.bound.ranks import AcrossRanks, Axes, Turn
+from ullage.bound.ranks import AcrossRanks, Axes, Turn, exists, origin_of
+from ullage.bound.relations import bounds_each
 from ullage.bound.sums import Totals
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
+    FALSE,
     TRUE,
     Binary,
     Call,
@@ -61,6 +64,26 @@ class Composer:
     totals: dict[str, Totals] = field(default_factory=dict)
     values: dict[str, Axes] = field(default_factory=dict)
     brought_live: list[Live] = field(default_factory=list)
+    choices: dict[tuple[Turn, Expr, str], str] = field(default_factory=dict)
+    own_choices: set[str] = field(default_factory=set)
+
+    def apart(self) -> Self:
+        """The same, to which more can be added without changing this."""
+        return replace(
+            self,
+            marks={**self.marks},
+            groups={**self.groups},
+            maxima={**self.maxima},
+            copies={**self.copies},
+            shares=[*self.shares],
+            live=[*self.live],
+            couplings=[*self.couplings],
+            totals={origin: each.apart() for origin, each in self.totals.items()},
+            values={**self.values},
+            brought_live=[*self.brought_live],
+            choices={**self.choices},
+            own_choices={*self.own_choices},
+        )
 
     @property
     def all_live(self) -> tuple[Live, ...]:
@@ -125,7 +148,7 @@ class Composer:
             return []
         own = [entry for runner in self.runners for entry in runner.pipeline]
         entries = (*mode.pipeline, *own)
-        steps = [self._transform(entry) for entry in entries]
+        steps = [self.transform(entry) for entry in entries]
         expressions = [
             *(value for _, value in mode.axes),
             *(value for entry in entries for _, value in entry.arguments),
@@ -162,6 +185,14 @@ class Composer:
 
     # Axes
 
+    def first_axes(self, mode: Mode, origin: str = "") -> Axes:
+        """The axes of the live batch, before anything is done to it."""
+        named, totals = self.live_of(mode, origin), self.totals_of(mode, origin)
+        return {
+            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
+            for name, value in mode.axes
+        }
+
     def pipeline(
         self,
         mode: Mode,
@@ -172,23 +203,18 @@ class Composer:
     ) -> tuple[Axes, list[Stage]]:
         """The axes of a mode after its pipeline and a runner's own, or before `until`."""
         named = self.live_of(mode, origin, guard)
-        totals = self.totals_of(mode, origin)
-        axes: Axes = {
-            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
-            for name, value in mode.axes
-        }
+        axes = self.first_axes(mode, origin)
         stages = [Stage(None, TRUE, dict(axes), mode.place)]
         turns: dict[str, int] = {}
         for position, entry in enumerate((*mode.pipeline, *own)):
-            step = self._transform(entry)
+            step = self.transform(entry)
             group = step.collective.group if step.collective else ""
             turn = (group, turns.get(group, 0))
             if turn == until:
                 break
             turns[group] = turn[1] + 1
-            across = AcrossRanks(self, step, mode, turn, not origin)
-            arguments = self._arguments(entry, named)
-            assigned = across.assigned({**_serving_names(named), **axes, **arguments})
+            across = AcrossRanks(self, step, mode, turn, origin)
+            assigned = across.assigned(self.seen_by(entry, named, axes))
             applies = self.rewrite(step.when)
             axes = {
                 name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
@@ -198,7 +224,11 @@ class Composer:
             stages.append(Stage(step.name, applies, dict(axes), entry.place, of_runner))
         return axes, stages
 
-    def _transform(self, entry: PipelineEntry) -> Transform:
+    def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
+        """What a transform sees of a rank: what varies while serving, its axes and arguments."""
+        return {**_serving_names(named), **axes, **self._arguments(entry, named)}
+
+    def transform(self, entry: PipelineEntry) -> Transform:
         return self.resolved.transforms[entry.transform]
 
     def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
@@ -220,10 +250,30 @@ class Composer:
         entries = [
             entry
             for entry in peer.pipeline
-            if (collective := self._transform(entry).collective) and collective.group == group
+            if (collective := self.transform(entry).collective) and collective.group == group
         ]
         named = self.live_of(peer, origin, guard)
-        return {**_serving_names(named), **axes, **self._arguments(entries[position], named)}
+        return self.seen_by(entries[position], named, axes)
+
+    def others_of(self, mode: Mode) -> Mapping[str, Mode]:
+        """The modes of other ranks whose live variables are declared, by their origins.
+
+        Where it matters which way the ranks go together, each of them has some.
+        """
+        found: dict[str, Mode] = {}
+        for peer in dict.fromkeys((mode, *self.peers_of(mode))):
+            if self.choices and (guard := exists(self, peer)) != FALSE:
+                self.live_of(peer, origin_of(peer), guard)
+            for copy in range(max(1, len(self.copies))):
+                origin = origin_of(peer, copy)
+                if origin in self.values:
+                    found[origin] = peer
+        return found
+
+    def rank_count(self) -> Expr:
+        """How many ranks there are."""
+        count = self.resolved.spec.rank_count
+        return Integer(1) if count is None else self.rewrite(count)
 
     def several_ranks(self) -> Expr:
         """Whether there is another rank at all."""
@@ -272,6 +322,33 @@ class Composer:
         live = Live(name, Integer(0), high, TRUE, "ranks", label, place, every_value=False)
         self.brought_live.append(live)
         return Name(name)
+
+    def bounds_each(self, condition: Expr) -> bool:
+        """Whether a condition and its opposite bound every live variable that they are about."""
+        live = frozenset(each.name for each in self.all_live)
+        return bounds_each(self.written_out(condition), live, _Declared(self.resolved))
+
+    def has_one_group(self, mode: Mode) -> bool:
+        """Whether all collectives of a mode are over the same ranks."""
+        found = (self.transform(entry).collective for entry in mode.pipeline)
+        return len({each.group for each in found if each is not None}) <= 1
+
+    def choice(self, turn: Turn, condition: Expr, origin: str, *, of_own: bool) -> Name:
+        """A variable that is 1 where a condition over ranks holds on the rank of an origin."""
+        key = (turn, condition, origin if of_own else "")
+        if key not in self.choices:
+            again = sum(other[1:] == key[1:] for other in self.choices)
+            name = f"either({spell(condition)})" + (f" {again + 1}" if again else "")
+            name += f"@{key[2]}" if key[2] else ""
+            self.choices[key] = name
+            if of_own and not origin:
+                self.own_choices.add(name)
+            label = f"whether {spell(condition)}"
+            ends = (Integer(0), Integer(1))
+            self.live.append(
+                Live(name, *ends, TRUE, "ranks", label, condition.place, every_value=False)
+            )
+        return Name(self.choices[key])
 
     def mark(self, own: Expr, group: str) -> Name:
         """A name that stands for what the own rank brings to a maximum over a group of ranks."""
@@ -353,7 +430,30 @@ class Composer:
         """What the own rank brings: its live variables, and their totals over its requests."""
         totals = self.totals[""].live if "" in self.totals else ()
         own = (each for each in self.live if each.origin == "own")
-        return frozenset(each.name for each in (*own, *totals))
+        return frozenset(each.name for each in (*own, *totals)) | self.own_choices
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """Knows what the declared ranges of parameters say in numbers, and nothing else."""
+
+    resolved: ResolvedSpec
+
+    def __call__(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
+        match claim:
+            case Comparison("<=", Integer(value=bound), Name(name=name)):
+                return any(
+                    each.name == name
+                    and each.range is not None
+                    and isinstance(each.range.low, Integer)
+                    and each.range.low.value >= bound
+                    for each in self.resolved.spec.parameters
+                )
+            case _:
+                return False
+
+    def refutes(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
+        return False
 
 
 def _serving_names(named: Axes) -> Axes:

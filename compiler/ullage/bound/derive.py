@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Candidate, Capacity
@@ -29,9 +29,11 @@ from ullage.expr.tree import (
     disjunction,
     negation,
     rebuild,
-    substitute,
 )
 from ullage.place import BUILT_IN, Place
+
+MOST_PARTS = 24
+"""How many parts of one formula are tried, where a witness does not attain all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,14 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A branch as the capacity states it: `formula` may leave out what other branches cover."""
+    """A branch as the capacity states it: `formula` may leave out what other branches cover.
+
+    `attained` is what its witness has to attain.
+    """
 
     branch: Branch
     formula: Expr
+    attained: Expr
 
     @property
     def condition(self) -> Expr:
@@ -78,6 +84,9 @@ class _Deriver:
     target: str
     oracle: Oracle
     collector: Collector
+    reached: dict[tuple[int, Expr], tuple[tuple[str, ...], Step | None]] = field(
+        default_factory=dict
+    )
 
     def capacity(self) -> Capacity | None:
         """The maximum over all modes, or None after an error was reported."""
@@ -90,16 +99,15 @@ class _Deriver:
         ]
         if len(self.collector.diagnostics) > before:
             return None
-        stated = self._needed(branches)
-        kept = [each.branch for each in stated]
+        stated = self._stated(branches)
         formula = self._combine([(each.formula, each.condition) for each in stated])
         return Capacity(
             self.runner.name,
             self.target,
             formula,
-            tuple(self._candidate(branch, branch in kept) for branch in branches),
+            tuple(self._candidate(branch, stated) for branch in branches),
             self._sound(branches, stated, formula),
-            self._attained(kept, formula),
+            self._attained(stated, formula),
         )
 
     def _branches(self, mode: ModeProblem) -> list[Branch]:
@@ -163,14 +171,45 @@ class _Deriver:
                 kept = others
         return conjunction(*kept)
 
-    def _needed(self, branches: list[Branch]) -> list[Stated]:
-        """What the capacity has to state: never less than all branches together.
+    def _stated(self, branches: list[Branch]) -> list[Stated]:
+        """What the capacity states: the branches that it needs, or of each what is attained.
 
-        One by one, those with other ranks' extents first, a branch is left out where the rest
-        covers it, and so is an operand of a maximum in it.
+        A branch may hold what other ranks bring only if they go another way, while they attain it
+        in a mode of their own.
         """
-        stated = [Stated(branch, branch.formula) for branch in branches]
-        for branch in sorted(branches, key=_breadth):
+        stated = self._needed(
+            [Stated(branch, branch.formula, branch.formula) for branch in branches]
+        )
+        if all(self._reached(each.branch, each.attained)[1] for each in stated):
+            return stated
+        parts = [self._part(branch) for branch in branches]
+        less = self._needed([Stated(each.branch, each.attained, each.attained) for each in parts])
+        covered = all(self._covers(less, each) for each in parts)
+        return less if covered else stated
+
+    def _part(self, branch: Branch) -> Stated:
+        """A branch with the part of its formula that its witness attains, all if none is found."""
+        pending, seen = [branch.formula], {branch.formula}
+        for formula in pending:
+            if self._reached(branch, formula)[1]:
+                return Stated(branch, branch.formula, formula)
+            shorter = [each for each in map(fold, without_operands(formula)) if each not in seen]
+            pending.extend(shorter[: MOST_PARTS - len(pending)])
+            seen.update(shorter)
+        return Stated(branch, branch.formula, branch.formula)
+
+    def _needed(self, stated: list[Stated]) -> list[Stated]:
+        """What of some branches is needed: never less than all of them together.
+
+        One by one, those of which a part is attained and those with other ranks' extents first, a
+        branch is left out where the rest covers it, and so is an operand of a maximum in it.
+        """
+        parts = {id(each.branch) for each in stated if each.attained != each.branch.formula}
+
+        def last(branch: Branch) -> tuple[bool, tuple[int, int]]:
+            return id(branch) not in parts, _breadth(branch)
+
+        for branch in sorted((each.branch for each in stated), key=last):
             rest = [each for each in stated if each.branch is not branch]
             own = next(each for each in stated if each.branch is branch)
             if rest and self._covers(rest, own) is not None:
@@ -192,7 +231,7 @@ class _Deriver:
     def _shortened(self, own: Stated, rest: list[Stated]) -> Stated:
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for formula in without_operands(own.formula):
-            shorter = Stated(own.branch, formula)
+            shorter = Stated(own.branch, formula, own.attained)
             if search.prove(own.formula, _largest([shorter, *rest])) is not None:
                 return self._shortened(shorter, rest)
         return own
@@ -248,25 +287,44 @@ class _Deriver:
                 steps[mode.name] = step
         return steps
 
-    def _attained(self, kept: list[Branch], formula: Expr) -> Step:
-        largest = _largest([Stated(each, each.formula) for each in kept])
+    def _attained(self, stated: list[Stated], formula: Expr) -> Step:
+        largest = _largest([replace(each, formula=each.attained) for each in stated])
         search = Search(self.oracle, (self.runner.guard,))
         return search.prove(formula, largest) or Step("leaf", formula, largest)
 
-    def _candidate(self, branch: Branch, binding: bool) -> Candidate:
+    def _candidate(self, branch: Branch, stated: list[Stated]) -> Candidate:
         peak = branch.peak
-        given = (self.runner.guard, branch.condition)
-        reached = substitute(branch.mode.extents[self.target], peak.witness)
-        tight = Search(self.oracle, given).prove(peak.formula, reached)
+        own = next((each for each in stated if each.branch is branch), None)
+        formula = branch.formula if own is None else own.attained
+        others, tight = self._reached(branch, formula)
+        reached = branch.mode.attained(self.target, peak.witness, others)
         return Candidate(
             branch.mode.name,
             branch.condition,
-            peak.formula,
+            formula,
             peak.witness,
             peak.eliminations,
-            tight or Step("leaf", peak.formula, reached),
-            binding,
+            tight or Step("leaf", formula, reached),
+            own is not None,
+            others,
         )
+
+    def _reached(self, branch: Branch, formula: Expr) -> tuple[tuple[str, ...], Step | None]:
+        """A proof that the witness attains a formula in one round, or else in one or another."""
+        key = (id(branch), formula)
+        if key not in self.reached:
+            self.reached[key] = self._found(branch, formula)
+        return self.reached[key]
+
+    def _found(self, branch: Branch, formula: Expr) -> tuple[tuple[str, ...], Step | None]:
+        search = Search(self.oracle, (self.runner.guard, branch.condition))
+        every = tuple(each.others for each in branch.mode.real_rounds)
+        for others in dict.fromkeys((*((each,) for each in every), every)):
+            reached = branch.mode.attained(self.target, branch.peak.witness, others)
+            step = search.prove(formula, reached)
+            if step is not None:
+                return others, step
+        return every, None
 
 
 @dataclass

@@ -48,7 +48,9 @@ class Mode(Enum):
     """No work on this rank while others decode; padded to their row count."""
     # specs/sglang/modes/idle_beside_extend.yaml:1
     IDLE_BESIDE_EXTEND = "idle_beside_extend"
-    """No work on this rank while others extend; one dummy request takes all padded tokens."""
+    """No work on this rank while others extend; a dummy request takes tokens if ranks are padded
+    alike.
+    """
     # specs/sglang/modes/mixed.yaml:1
     MIXED = "mixed"
     """Running decodes take part in a prefill chunk, one token each."""

@@ -55,8 +55,7 @@ class EagerTargetCapacities:
 
     Attained in dllm_extend by requests = max_running_requests.
 
-    Attained in extend by requests = 1, tokens = prefill_limit_target, requests@decode_beside_extend
-    = max_running_requests.
+    Attained in extend by requests = 1, tokens = prefill_limit_target.
 
     Attained in target_verify by requests = max_running_requests.
     """
@@ -72,13 +71,12 @@ class EagerTargetCapacities:
     // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if speculative
     else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
 
-    Attained in decode_beside_extend by requests = max_running_requests, requests@extend = 1,
-    tokens@extend = 1.
+    Attained in decode_beside_extend by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
     Attained in extend by requests = min(max_running_requests, prefill_limit_target), tokens =
-    min(max_running_requests, prefill_limit_target), requests@decode_beside_extend = 1.
+    min(max_running_requests, prefill_limit_target).
 
     Attained in target_verify by requests = max_running_requests.
     """

@@ -98,6 +98,11 @@ class Config:
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
+    pad_to_largest_always: The expert all-to-all needs equal counts on all ranks.
+    pad_idle_ranks: When others extend, an idle rank takes part with as many tokens as the largest
+        one.
+    custom_all_reduce_tokens: Decode tokens of all ranks together that the custom all-reduce takes,
+        0 without it; in tokens; [0, 1048576].
     """
 
     # specs/sglang/engine.yaml:20
@@ -201,6 +206,17 @@ class Config:
     # specs/sglang/engine.yaml:83
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
+    # specs/sglang/parallel.yaml:3
+    pad_to_largest_always: bool
+    """The expert all-to-all needs equal counts on all ranks."""
+    # specs/sglang/parallel.yaml:5
+    pad_idle_ranks: bool
+    """When others extend, an idle rank takes part with as many tokens as the largest one."""
+    # specs/sglang/parallel.yaml:8
+    custom_all_reduce_tokens: int
+    """Decode tokens of all ranks together that the custom all-reduce takes, 0 without it; in
+    tokens; [0, 1048576].
+    """
 
     @classmethod
     def of(
@@ -237,6 +253,9 @@ class Config:
         speculative_num_draft_tokens: int | None = None,
         enable_multi_layer_eagle: bool | None = None,
         dllm_block_size: int = 0,
+        pad_to_largest_always: bool = False,
+        pad_idle_ranks: bool = False,
+        custom_all_reduce_tokens: int = 0,
     ) -> Config:
         """A legal configuration, with the engine's defaults for what is not given.
 
@@ -296,6 +315,9 @@ class Config:
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
+            pad_to_largest_always=pad_to_largest_always,
+            pad_idle_ranks=pad_idle_ranks,
+            custom_all_reduce_tokens=custom_all_reduce_tokens,
         )
         config.validate()
         return config
@@ -476,6 +498,17 @@ class Config:
                 )
         problems.integer(
             "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:83"
+        )
+        problems.boolean(
+            "pad_to_largest_always", self.pad_to_largest_always, "specs/sglang/parallel.yaml:3"
+        )
+        problems.boolean("pad_idle_ranks", self.pad_idle_ranks, "specs/sglang/parallel.yaml:5")
+        problems.integer(
+            "custom_all_reduce_tokens",
+            self.custom_all_reduce_tokens,
+            0,
+            1048576,
+            "specs/sglang/parallel.yaml:8",
         )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
@@ -784,6 +817,12 @@ class Config:
         """`enable_dp_attention or require_gathered_buffer`."""
         return self.enable_dp_attention or self.require_gathered_buffer
 
+    # specs/sglang/parallel.yaml:13
+    @cached_property
+    def pad_to_largest(self) -> bool:
+        """All ranks are padded alike in every round."""
+        return self.moe_a2a_backend == MoeA2aBackend.PPLX or self.pad_to_largest_always
+
 
 _ARGUMENTS: Final = (
     Argument("max_running_requests", int, "specs/sglang/engine.yaml:20"),
@@ -829,4 +868,7 @@ _ARGUMENTS: Final = (
     Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:78"),
     Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:81"),
     Argument("dllm_block_size", int, "specs/sglang/engine.yaml:83"),
+    Argument("pad_to_largest_always", bool, "specs/sglang/parallel.yaml:3"),
+    Argument("pad_idle_ranks", bool, "specs/sglang/parallel.yaml:5"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/parallel.yaml:8"),
 )

@@ -64,9 +64,16 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        rows_ = padded // tokens_per_request
+        gathered = ranks.gather(padded, rows_, collective="mlp_sync_rows")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
         )
+        requests, tokens = largest_2 if alike else rows_, largest_1 if alike else padded
     return Rows(requests, tokens)
 
 
@@ -84,9 +91,16 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        rows_ = padded // tokens_per_request
+        gathered = ranks.gather(padded, rows_, collective="mlp_sync_rows")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
         )
+        requests, tokens = largest_2 if alike else rows_, largest_1 if alike else padded
     return Rows(requests, tokens)
 
 
@@ -100,12 +114,14 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:22
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
-        )
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (config.pad_idle_ranks and total_0 > 0)
+        tokens = largest_1 if alike else padded
     return Rows(requests, tokens)
 
 
@@ -129,9 +145,16 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        rows_ = padded // tokens_per_request
+        gathered = ranks.gather(padded, rows_, collective="mlp_sync_rows")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
         )
+        requests, tokens = largest_2 if alike else rows_, largest_1 if alike else padded
     return Rows(requests, tokens)
 
 
@@ -149,9 +172,16 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        rows_ = padded // tokens_per_request
+        gathered = ranks.gather(padded, rows_, collective="mlp_sync_rows")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
         )
+        requests, tokens = largest_2 if alike else rows_, largest_1 if alike else padded
     return Rows(requests, tokens)
 
 
@@ -163,18 +193,20 @@ def live_idle_beside_extend() -> Rows:
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after dummy_request, mlp_sync_tokens."""
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
     requests, tokens = rows
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # specs/sglang/transforms.yaml:27
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        alike = config.pad_to_largest or (config.pad_idle_ranks and total_0 > 0)
+        tokens = largest_1 if alike else padded
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:9
-    requests = max(requests, 1)
-    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:22
-    if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
-        )
+    requests = max(requests, min(1, tokens))
     return Rows(requests, tokens)
 
 
@@ -664,7 +696,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = pad_extend(config, self.ranks, rows) if pad else rows
         check_extent(
@@ -808,7 +840,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows)
         except UllageRuntimeError as refusal:
             if pad and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = pad_idle_beside_extend(config, self.ranks, rows) if pad else rows
         check_extent(
@@ -818,7 +850,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1",
+            binding="max(0, min(1, max(0, align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if not dllm and speculative_algorithm == eagle "
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0))",
         )
         check_extent(
             "idle_beside_extend",
@@ -827,7 +861,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:25",
-            binding="1",
+            binding="max(0, min(1, max(0, align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if not dllm and speculative_algorithm == eagle "
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else 0))",
         )
         check_extent(
             "idle_beside_extend",

@@ -47,6 +47,7 @@ _KINDS: Final = (
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
+        "custom_all_reduce_tokens",
     ),
     (
         "enable_dynamic_chunking",
@@ -58,6 +59,8 @@ _KINDS: Final = (
         "mori_receive_bound",
         "enable_pdmux",
         "enable_multi_layer_eagle",
+        "pad_to_largest_always",
+        "pad_idle_ranks",
     ),
     ("cp_strategy", "moe_a2a_backend", "speculative_algorithm"),
 )
@@ -154,6 +157,12 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         "enable_multi_layer_eagle": st.booleans(),
         # specs/sglang/engine.yaml:83
         "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/parallel.yaml:3
+        "pad_to_largest_always": st.booleans(),
+        # specs/sglang/parallel.yaml:5
+        "pad_idle_ranks": st.booleans(),
+        # specs/sglang/parallel.yaml:8
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
     }
 
 
