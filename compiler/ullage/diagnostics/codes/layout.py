@@ -107,4 +107,13 @@ CODES: Final = (
         "sampler: {reads: {logits: {rows: live, from: verify}}}   # and logits are not kept",
         "Say 'kept: true' of the slot, so that it shares storage with nothing.",
     ),
+    Code(
+        "U620",
+        "collective that a rank may skip",
+        "A rank enters the collectives of its mode when its runner loads. Here the runner does not "
+        "always load: by what a fact says, which each rank answers by itself, or in a "
+        "configuration in which the collective runs. One rank would go on without the others.",
+        "steps: [{do: load, when: has_work}, {step: forward}]   # and the mode has mlp_sync",
+        "Load in every round of the mode, or exclude the configuration with a constraint.",
+    ),
 )
