@@ -60,7 +60,7 @@ LOOK_LIKE_YAML = (
     "[a", "a]", "{a: b}", "a, b", "a (b", "a) b", "x for x in xs", "---", "...", "<<", "=", "\\n",
     " a", "a ", "a  b", "a\tb", "a\nb", "a\n\n  b\n", "\n", " ", "a\u00a0b", "schön ≤ 🛢", "日本語",
 )  # fmt: skip
-_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "all")
+_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "after", "all")
 
 Action = Literal["load", "call", "slice", "group"]
 _Item = TypeVar("_Item")
@@ -198,6 +198,7 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
         doc=draw(texts()),
         place=BUILT_IN,
         in_batch=draw(st.booleans()),
+        after=draw(distinct()),
     )
 
 

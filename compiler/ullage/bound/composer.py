@@ -6,9 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from ullage.bound.declared import Counts, Declared
+from ullage.bound.dependences import Dependences
 from ullage.bound.polarity import Polarity
 from ullage.bound.problem import Coupling, Live, Share, Stage
-from ullage.bound.ranks import AcrossRanks, Axes, Turn, exists, origin_of
+from ullage.bound.ranks import (
+    AcrossRanks,
+    Axes,
+    Turn,
+    exists,
+    origin_of,
+    rank_label,
+    serving_names,
+)
 from ullage.bound.relations import bounds_each
 from ullage.bound.sums import Totals
 from ullage.expr.simplify import fold
@@ -23,7 +33,6 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Name,
-    children,
     conjunction,
     free_names,
     substitute,
@@ -134,7 +143,7 @@ class Composer:
             if each.per is not None:
                 totals.declare(each, low, high, named[each.per])
                 continue
-            label = f"{each.name} of {_rank(origin)}{mode.name}" if origin else each.name
+            label = f"{each.name} of {rank_label(origin)}{mode.name}" if origin else each.name
             source = origin or "own"
             name = each.name + suffix
             self.live.append(Live(name, fold(low), fold(high), guard, source, label, each.place))
@@ -226,7 +235,7 @@ class Composer:
 
     def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
         """What a transform sees of a rank: what varies while serving, its axes and arguments."""
-        return {**_serving_names(named), **axes, **self._arguments(entry, named)}
+        return {**serving_names(named), **axes, **self._arguments(entry, named)}
 
     def transform(self, entry: PipelineEntry) -> Transform:
         return self.resolved.transforms[entry.transform]
@@ -326,7 +335,7 @@ class Composer:
     def bounds_each(self, condition: Expr) -> bool:
         """Whether a condition and its opposite bound every live variable that they are about."""
         live = frozenset(each.name for each in self.all_live)
-        return bounds_each(self.written_out(condition), live, _Declared(self.resolved))
+        return bounds_each(self.written_out(condition), live, Declared(self.resolved))
 
     def has_one_group(self, mode: Mode) -> bool:
         """Whether all collectives of a mode are over the same ranks."""
@@ -373,57 +382,14 @@ class Composer:
         Then ranks that are absent, which can only lower it, leave the largest extents as they are.
         """
         needed = [*nodes, *self.maxima.values(), *self.marks.values()]
-        polarity = Polarity(self.maxima.keys(), self._is_counted)
+        lows = {each.name: each.low for each in self.all_live}
+        counts = Counts(self.resolved, self.for_worker, lows)
+        polarity = Polarity(self.maxima.keys(), counts)
         return all(polarity.rises(node) for node in needed)
 
-    def _is_counted(self, name: str) -> bool:
-        """Whether a parameter, definition or live variable has no negative values, as declared."""
-        counted = Polarity((), self._is_counted).is_count
-        lows = {each.name: each.low for each in self.all_live}
-        for parameter in self.resolved.spec.parameters:
-            if parameter.range is not None and self.for_worker(Name(parameter.name)) == Name(name):
-                lows[name] = parameter.range.low
-        for definition in self.resolved.spec.definitions:
-            if self.for_worker(Name(definition.name)) == Name(name):
-                lows[name] = self.for_worker(definition.value)
-        return name in lows and counted(lows[name])
-
     def dependences(self, names: Iterable[str]) -> frozenset[frozenset[str]]:
-        """What the names depend on of the own rank: its variables, or marks of maxima of such.
-
-        One set for each way in which choices within the maxima can come out. A maximum over a
-        group of what is the same on all its ranks is just that.
-        """
-        found: frozenset[frozenset[str]] = frozenset((frozenset(),))
-        for name in names:
-            ways = self._ways(Name(name))
-            found = frozenset(one | other for one in found for other in ways)
-        return found
-
-    def _ways(self, node: Expr) -> frozenset[frozenset[str]]:
-        match node:
-            case Name(name=name) if name in self.maxima:
-                return self._ways(self.maxima[name])
-            case Name(name=name) if name in self.marks:
-                return frozenset(self._seen(name, way) for way in self._ways(self.marks[name]))
-            case Name(name=name):
-                return frozenset((frozenset({name} & self.own_names),))
-            case Conditional(condition, then, otherwise) if not any(self._ways(condition)):
-                return self._ways(then) | self._ways(otherwise)
-            case _:
-                found: frozenset[frozenset[str]] = frozenset((frozenset(),))
-                for child in children(node):
-                    ways = self._ways(child)
-                    found = frozenset(one | other for one in found for other in ways)
-                return found
-
-    def _seen(self, mark: str, way: frozenset[str]) -> frozenset[str]:
-        """A maximum over ranks of what depends on `way`: the own rank, other maxima, or both."""
-        held = way & self.marks.keys()
-        if not held:
-            return frozenset((mark,)) if way else way
-        same_group = all(self.groups[each] == self.groups[mark] for each in held)
-        return way if held == way and same_group else way | {mark}
+        """What the names depend on of the own rank, in each way in which choices can come out."""
+        return Dependences(self.marks, self.maxima, self.groups, self.own_names).of(names)
 
     @property
     def own_names(self) -> frozenset[str]:
@@ -431,41 +397,3 @@ class Composer:
         totals = self.totals[""].live if "" in self.totals else ()
         own = (each for each in self.live if each.origin == "own")
         return frozenset(each.name for each in (*own, *totals)) | self.own_choices
-
-
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """Knows what the declared ranges of parameters say in numbers, and nothing else."""
-
-    resolved: ResolvedSpec
-
-    def __call__(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
-        match claim:
-            case Comparison("<=", Integer(value=bound), Name(name=name)):
-                return any(
-                    each.name == name
-                    and each.range is not None
-                    and isinstance(each.range.low, Integer)
-                    and each.range.low.value >= bound
-                    for each in self.resolved.spec.parameters
-                )
-            case _:
-                return False
-
-    def refutes(self, claim: Expr, given: tuple[Expr, ...], /) -> bool:
-        return False
-
-
-def _serving_names(named: Axes) -> Axes:
-    """What varies while serving, without the live variables, whose names axes may share."""
-    return {
-        name: value
-        for name, value in named.items()
-        if isinstance(value, Name) and "@serving" in value.name
-    }
-
-
-def _rank(origin: str) -> str:
-    """How a person names the rank of an origin: `mode`, or `mode.2` for a second one."""
-    _, _, copy = origin.partition(".")
-    return f"other rank {copy} in " if copy else "another rank in "

@@ -5,25 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ullage.bound.canonical import canonical, distribute
+from ullage.bound.branches import (
+    Branch,
+    Stated,
+    breadth,
+    conjuncts,
+    first_that_applies,
+    largest,
+    where,
+)
 from ullage.bound.capacities import Candidate, Capacity
-from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError, chained
+from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import NotLinearError, Relation
 from ullage.bound.search import Oracle, Search
+from ullage.bound.sound import SoundStep
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     FALSE,
-    TRUE,
     Call,
     Comparison,
     Conditional,
     Expr,
     Integer,
-    Logical,
     children,
     conjunction,
     disjunction,
@@ -34,39 +41,6 @@ from ullage.place import BUILT_IN, Place
 
 MOST_PARTS = 24
 """How many parts of one formula are tried, where a witness does not attain all of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One peak of one mode, before the capacity is put together."""
-
-    mode: ModeProblem
-    cases: tuple[Expr, ...]
-    extent: Expr
-    condition: Expr
-    peak: Peak
-
-    @property
-    def formula(self) -> Expr:
-        """The peak in parameters."""
-        return self.peak.formula
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A branch as the capacity states it: `formula` may leave out what other branches cover.
-
-    `attained` is what its witness has to attain.
-    """
-
-    branch: Branch
-    formula: Expr
-    attained: Expr
-
-    @property
-    def condition(self) -> Expr:
-        """Where the branch can occur."""
-        return self.branch.condition
 
 
 def derive(
@@ -159,7 +133,7 @@ class _Deriver:
         parts = [mode.guard, peak.condition]
         known: tuple[Expr, ...] = (self.runner.guard,)
         kept: list[Expr] = []
-        for part in _conjuncts(conjunction(*parts)):
+        for part in conjuncts(conjunction(*parts)):
             if self.oracle(negation(part), known):
                 return FALSE
             if not self.oracle(part, known):
@@ -207,7 +181,7 @@ class _Deriver:
         parts = {id(each.branch) for each in stated if each.attained != each.branch.formula}
 
         def last(branch: Branch) -> tuple[bool, tuple[int, int]]:
-            return id(branch) not in parts, _breadth(branch)
+            return id(branch) not in parts, breadth(branch)
 
         for branch in sorted((each.branch for each in stated), key=last):
             rest = [each for each in stated if each.branch is not branch]
@@ -222,7 +196,7 @@ class _Deriver:
     def _covers(self, others: list[Stated], own: Stated) -> Step | None:
         """A proof of own <= the largest of the others, wherever the own branch can occur."""
         search = Search(self.oracle, (self.runner.guard, own.condition))
-        for together in (_largest(others), _first_that_applies(others)):
+        for together in (largest(others), first_that_applies(others)):
             step = search.prove(own.formula, together)
             if step is not None:
                 return step
@@ -232,7 +206,7 @@ class _Deriver:
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for formula in without_operands(own.formula):
             shorter = Stated(own.branch, formula, own.attained)
-            if search.prove(own.formula, _largest([shorter, *rest])) is not None:
+            if search.prove(own.formula, largest([shorter, *rest])) is not None:
                 return self._shortened(shorter, rest)
         return own
 
@@ -261,7 +235,7 @@ class _Deriver:
         """`a if c else b`, where at most one of the conditions holds."""
         conditions = disjunction(*(condition for _, condition in parts))
         complete = self.oracle(conditions, (self.runner.guard,))
-        result = parts[-1][0] if complete else _where(*parts[-1])
+        result = parts[-1][0] if complete else where(*parts[-1])
         for formula, condition in reversed(parts[:-1]):
             result = Conditional(condition, formula, result)
         return fold(result)
@@ -275,7 +249,7 @@ class _Deriver:
             if self.target not in mode.extents:
                 continue
             eliminator = self._eliminator(mode)
-            step = _SoundStep(eliminator, own, stated, formula).build(mode.extents[self.target])
+            step = SoundStep(eliminator, own, stated, formula).build(mode.extents[self.target])
             if step is None:
                 self.collector.error(
                     "U503",
@@ -288,9 +262,9 @@ class _Deriver:
         return steps
 
     def _attained(self, stated: list[Stated], formula: Expr) -> Step:
-        largest = _largest([replace(each, formula=each.attained) for each in stated])
+        most = largest([replace(each, formula=each.attained) for each in stated])
         search = Search(self.oracle, (self.runner.guard,))
-        return search.prove(formula, largest) or Step("leaf", formula, largest)
+        return search.prove(formula, most) or Step("leaf", formula, most)
 
     def _candidate(self, branch: Branch, stated: list[Stated]) -> Candidate:
         peak = branch.peak
@@ -327,69 +301,6 @@ class _Deriver:
         return every, None
 
 
-@dataclass
-class _SoundStep:
-    """Assembles extent <= capacity of one mode from the chains of its branches."""
-
-    eliminator: Eliminator
-    branches: list[Branch]
-    stated: list[Stated]
-    formula: Expr
-
-    def build(self, extent: Expr) -> Step | None:
-        """The whole claim, or None when a part of it finds no proof."""
-        tidy = distribute(canonical(extent))
-        first = self.eliminator.search.prove(extent, tidy)
-        rest = self._branch(tidy, ())
-        if first is None or rest is None:
-            return None
-        return chained(extent, [first, rest]) if first.rule != "same" else rest
-
-    def _branch(self, extent: Expr, cases: tuple[Expr, ...]) -> Step | None:
-        for branch in self.branches:
-            if branch.extent == extent and branch.cases == cases:
-                return self._finish(branch)
-        match extent:
-            case Call("max", arguments) if len(arguments) > 1:
-                return self._all("max_below", extent, [(each, cases) for each in arguments])
-            case Conditional(condition, then, otherwise):
-                return self._all(
-                    "cases_left",
-                    extent,
-                    [(then, (*cases, condition)), (otherwise, (*cases, negation(condition)))],
-                )
-            case _:
-                return self._search(cases).prove(extent, self.formula)
-
-    def _all(
-        self, rule: str, extent: Expr, parts: list[tuple[Expr, tuple[Expr, ...]]]
-    ) -> Step | None:
-        premises = [self._branch(part, cases) for part, cases in parts]
-        if any(premise is None for premise in premises):
-            return None
-        whole = tuple(premise for premise in premises if premise is not None)
-        if rule == "max_below":
-            return Step("max_below", extent, self.formula, whole)
-        return Step("cases_left", extent, self.formula, whole)
-
-    def _finish(self, branch: Branch) -> Step | None:
-        search = self._search(branch.cases)
-        formula = branch.peak.formula
-        direct = search.prove(formula, self.formula)
-        if direct is not None:
-            return chained(branch.extent, [branch.peak.sound, direct])
-        for together in (_largest(self.stated), _first_that_applies(self.stated)):
-            below = search.prove(formula, together)
-            last = below and search.prove(together, self.formula)
-            if below and last:
-                return chained(branch.extent, [branch.peak.sound, below, last])
-        return None
-
-    def _search(self, cases: tuple[Expr, ...]) -> Search:
-        base = self.eliminator.search
-        return base if not cases else Search(base.oracle, (*base.given, *cases))
-
-
 def without_operands(node: Expr) -> Iterator[Expr]:
     """The expression with one operand of one maximum left out, for each of them."""
     if isinstance(node, Call) and node.function == "max" and len(node.arguments) > 1:
@@ -400,38 +311,6 @@ def without_operands(node: Expr) -> Iterator[Expr]:
     for position, part in enumerate(parts):
         for shorter in without_operands(part):
             yield rebuild(node, (*parts[:position], shorter, *parts[position + 1 :]))
-
-
-def _breadth(branch: Branch) -> tuple[int, int]:
-    """Branches of other ranks' extents go first, then those that apply most widely."""
-    foreign = any("@" in name for name in branch.peak.witness)
-    return (0 if foreign else 1, len(_conjuncts(branch.condition)))
-
-
-def _largest(stated: list[Stated]) -> Expr:
-    """The maximum of the branches, each zero where it cannot occur."""
-    parts = tuple(_where(each.formula, each.condition) for each in stated)
-    if not parts:
-        return Integer(0)
-    return fold(parts[0] if len(parts) == 1 else Call("max", parts))
-
-
-def _first_that_applies(stated: list[Stated]) -> Expr:
-    """The first branch that can occur, the narrowest first: never above the largest."""
-    result: Expr = Integer(0)
-    for each in sorted(stated, key=lambda each: _breadth(each.branch)):
-        result = Conditional(each.condition, each.formula, result)
-    return fold(result)
-
-
-def _where(formula: Expr, condition: Expr) -> Expr:
-    return fold(Conditional(condition, formula, Integer(0)))
-
-
-def _conjuncts(node: Expr) -> tuple[Expr, ...]:
-    if isinstance(node, Logical) and node.junction == "and":
-        return node.operands
-    return () if node == TRUE else (node,)
 
 
 def _place_of(relation: Relation, mode: ModeProblem) -> Place:

@@ -241,6 +241,21 @@ def origin_of(mode: Mode, copy: int = 0) -> str:
     return f"{mode.name}.{copy + 1}" if copy else mode.name
 
 
+def serving_names(named: Axes) -> Axes:
+    """What varies while serving, without the live variables, whose names axes may share."""
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Name) and "@serving" in value.name
+    }
+
+
+def rank_label(origin: str) -> str:
+    """How a person names the rank of an origin: `mode`, or `mode.2` for a second one."""
+    _, _, copy = origin.partition(".")
+    return f"other rank {copy} in " if copy else "another rank in "
+
+
 def written_in_full(step: Transform, ranks: OtherRanks) -> Axes:
     """The local names of a transform without earlier ones in them."""
     whole: Axes = {}

@@ -37,6 +37,7 @@ from ullage.spec.steps import flattened
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
+from ullage.wellformed.orders import check_orders
 from ullage.wellformed.ranges import check_ranges
 from ullage.wellformed.readers import check_readers
 from ullage.wellformed.rounds import check_rank_count, check_rounds
@@ -66,6 +67,7 @@ def check_problem(
         check_rank_count(resolved, solver, collector)
         check_rounds(resolved, solver, collector)
         check_skips(resolved, solver, collector)
+        check_orders(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
         check_writers(resolved, collector)

@@ -60,7 +60,7 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -87,7 +87,7 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -114,7 +114,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -141,7 +141,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -168,7 +168,7 @@ def live_idle() -> Rows:
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -196,7 +196,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")

@@ -60,7 +60,7 @@ def live_decode(requests: int) -> Rows:
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -88,7 +88,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -109,7 +109,7 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -136,7 +136,7 @@ def live_extend(requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -157,7 +157,7 @@ def live_idle() -> Rows:
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -185,7 +185,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
     requests, tokens = rows
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -209,7 +209,7 @@ def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -230,7 +230,7 @@ def live_split_prefill(requests: int, tokens: int) -> Rows:
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
     requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:27
+    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -251,7 +251,7 @@ def live_target_verify(config: Config, requests: int) -> Rows:
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)

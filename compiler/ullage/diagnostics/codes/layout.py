@@ -116,4 +116,12 @@ CODES: Final = (
         "steps: [{do: load, when: has_work}, {step: forward}]   # and the mode has mlp_sync",
         "Load in every round of the mode, or exclude the configuration with a constraint.",
     ),
+    Code(
+        "U621",
+        "transforms out of order",
+        "A pipeline has a transform before one that it says to follow, and the two orders come to "
+        "different extents, or one of them takes something over ranks. Both are shown.",
+        "expand: {after: [align], …}   # and pipeline: [expand, align]",
+        "Exchange the two in the pipeline, or drop the name from 'after'.",
+    ),
 )
