@@ -21,7 +21,46 @@ PARAMETERS = (
     "step: {type: int, range: [1, 3]}",
 )
 BALANCED = "2 * sum_ranks(tokens) >= max_ranks(tokens) * dp"
-FAST, SLOW = (100, 101, 103, 105, 119, 129), range(200, 260)
+FAST = (100, 101, 103, 105, 119, 129)
+SLOW = (
+    102,
+    104,
+    106,
+    107,
+    108,
+    109,
+    110,
+    111,
+    112,
+    113,
+    114,
+    115,
+    116,
+    117,
+    118,
+    120,
+    121,
+    122,
+    123,
+    124,
+    125,
+    126,
+    127,
+    128,
+    131,
+    132,
+    134,
+    135,
+    136,
+    137,
+    138,
+    139,
+    140,
+    141,
+    144,
+    145,
+)
+"""Seeds of which the search is quick: two collectives with nested conditions can take minutes."""
 CONFIGURATIONS = 3
 
 
