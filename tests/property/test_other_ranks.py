@@ -100,18 +100,6 @@ def test_two_groups_have_maxima_of_their_own(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[str, Files]] = {
-    "one maximum decides about another, for which no rule is known": (
-        "U402",
-        small(
-            two_axes("sync"),
-            parameters=TWO,
-            transforms=(
-                "sync: {collective: {op: all_gather, group: dp},"
-                " tokens: 'max_ranks(tokens) if max_ranks(requests) > 2 else 1'}",
-            ),
-            ranks="dp",
-        ),
-    ),
     "what a rank brings to a sum is not negative": (
         "U408",
         small(

@@ -171,7 +171,7 @@ class Rank:
     batch: Batch
     axes: Mapping[str, int]
     done: int = 0
-    local: Mapping[str, int] = field(default_factory=dict)
+    local: Values = field(default_factory=dict)
 
     @property
     def environment(self) -> Environment:
@@ -423,7 +423,7 @@ class Simulation:
 
     def _with_let(self, rank: Rank, ranks: list[Rank], transform: Transform, place: int) -> Rank:
         name, value = transform.let[place]
-        found = evaluate_integer(value, _among(rank, ranks))
+        found = evaluate(value, _among(rank, ranks))
         return replace(rank, local={**rank.local, name: found})
 
     def _assigned(self, rank: Rank, ranks: list[Rank], transform: Transform) -> Rank:

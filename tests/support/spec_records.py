@@ -161,6 +161,7 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
         doc=draw(texts()),
         place=BUILT_IN,
         in_batch=draw(st.booleans()),
+        after=draw(distinct()),
     )
 
 

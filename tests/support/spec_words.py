@@ -16,7 +16,7 @@ LOOK_LIKE_YAML = (
     "[a", "a]", "{a: b}", "a, b", "a (b", "a) b", "x for x in xs", "---", "...", "<<", "=", "\\n",
     " a", "a ", "a  b", "a\tb", "a\nb", "a\n\n  b\n", "\n", " ", "a\u00a0b", "schön ≤ 🛢", "日本語",
 )  # fmt: skip
-_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "all")
+_KEYS = ("where", "doc", "when", "let", "arguments", "collective", "in_batch", "after", "all")
 
 
 @cache

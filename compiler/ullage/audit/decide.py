@@ -134,22 +134,28 @@ class _Mode:
         self.analysis, self.oracle = analysis, oracle
         self.mode, self.formula = mode, question.formula
         self.extent = question.extents[mode.name]
+        self.attained = question.attained[mode.name]
         self.known = conjunction(mode.guard, question.guard)
         self.shower = Shower(analysis.resolved, analysis.problem.domain)
         self.switches = switches_of(analysis.resolved, mode, self.known, analysis.solver)
         relations = (relation.claim for relation in relations_of(mode))
         self.given = (mode.guard, question.guard, *relations)
-        too_large = Comparison("<", self.formula, self.extent)
+        too_large = Comparison("<", self.formula, self.attained)
         domain, worker = analysis.problem.domain, question.runner.worker
         count = analysis.resolved.spec.rank_count
         ranks = None if count is None else for_worker(analysis.resolved, worker)(count)
-        self.batches = batches_of(mode, self.extent, ranks, self.given, oracle)
+        self.batches = batches_of(mode, self.attained, ranks, self.given, oracle)
         self.space = Space(
             domain,
             self.batches.live,
             (mode.guard, question.guard, *self.batches.conditions, too_large),
             members_of(analysis.resolved, domain, worker, self.batches.live),
         )
+
+    @property
+    def exact(self) -> bool:
+        """Whether what is not found is not there."""
+        return self.batches.exact and self.attained == self.extent
 
     def decision(self) -> _Decision:
         """A proof, or the counterexamples of all causes that were found."""
@@ -163,7 +169,7 @@ class _Mode:
                     return _Decision(tuple(found), True, None if found else proof)
                 answer = finder.find()
                 if answer.kind != "found":
-                    certain = answer.kind == "none" and self.batches.exact
+                    certain = answer.kind == "none" and self.exact
                     return _Decision(tuple(found), certain, None)
             cause = self._cause(finder)
             if cause is None:
@@ -198,10 +204,10 @@ class _Mode:
             self.shower,
             self.space,
             smallest.assignment,
-            (self.extent, self.formula),
+            (self.attained, self.formula),
             tuple(each.label for each in guards),
             tuple(each.label for each in raised),
-            smallest.minimal and narrowing.certain and self.batches.exact,
+            smallest.minimal and narrowing.certain and self.exact,
         )
         return _Cause(shown, guards or raised)
 

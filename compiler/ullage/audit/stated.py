@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ullage.analysis import Analysis
 from ullage.audit.compared import Compared, compared
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.expr.tree import Binary, Expr
-from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
+from ullage.expr.simplify import fold
+from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, conjunction, free_names
+from ullage.plan.model import Dimension, PlannedRunner
 from ullage.spec.stated import Audit, StatedFormula
 
 
@@ -19,7 +20,8 @@ class Question:
     """One formula, for one worker, beside what was derived.
 
     `formula` and `capacity` are over parameters, each of `extents` over those and the live
-    variables of its mode. `guard` is where there is something to compare, and `somewhere` where
+    variables of its mode; each of `attained` is what a batch really comes to, where its extent also
+    stands for what cannot be. `guard` is where there is something to compare, and `somewhere` where
     one of the modes occurs as well.
     """
 
@@ -34,6 +36,7 @@ class Question:
     somewhere: Expr
     modes: tuple[ModeProblem, ...]
     extents: Mapping[str, Expr]
+    attained: Mapping[str, Expr]
 
 
 def questions(analysis: Analysis) -> tuple[Question, ...]:
@@ -48,10 +51,16 @@ def _question(analysis: Analysis, each: Compared) -> Question:
     slot = next((other for other in planned.slots if other.name == target), None)
     if slot is None:
         capacity = analysis.capacities.of(runner.name, target).formula
-        extents = {mode.name: mode.extents[target] for mode in each.modes}
+
+        def size(extents: Mapping[str, Expr]) -> Expr:
+            return extents[target]
     else:
-        capacity = functools.reduce(_times, (side.capacity for side in slot.dimensions))
-        extents = {mode.name: _size(slot, mode) for mode in each.modes}
+        sides = slot.dimensions
+        capacity = functools.reduce(_times, (side.capacity for side in sides))
+
+        def size(extents: Mapping[str, Expr]) -> Expr:
+            return functools.reduce(_times, (_extent(side, extents) for side in sides))
+
     return Question(
         each.audit,
         each.stated,
@@ -63,17 +72,29 @@ def _question(analysis: Analysis, each: Compared) -> Question:
         each.guard,
         each.somewhere,
         each.modes,
-        extents,
+        {mode.name: size(mode.extents) for mode in each.modes},
+        {mode.name: _attained(mode, size) for mode in each.modes},
     )
 
 
-def _size(slot: PlannedSlot, mode: ModeProblem) -> Expr:
-    """How many elements a mode loads."""
-    return functools.reduce(_times, (_extent(side, mode) for side in slot.dimensions))
+def _attained(mode: ModeProblem, size: Callable[[Mapping[str, Expr]], Expr]) -> Expr:
+    """What a batch comes to: the extent, or the largest in real rounds where that is less.
+
+    Zero where the runner does not get the batch in any of these.
+    """
+    extent = size(mode.extents)
+    standing_in = {each.name for each in mode.live if each.origin == "ranks"}
+    if not free_names(extent) & standing_in:
+        return extent
+    rounds = (
+        Conditional(conjunction(each.guard, each.takes), size(each.extents), Integer(0))
+        for each in mode.real_rounds
+    )
+    return fold(Call("max", (Integer(0), *rounds)))
 
 
-def _extent(dimension: Dimension, mode: ModeProblem) -> Expr:
-    return dimension.capacity if dimension.target is None else mode.extents[dimension.target]
+def _extent(dimension: Dimension, extents: Mapping[str, Expr]) -> Expr:
+    return dimension.capacity if dimension.target is None else extents[dimension.target]
 
 
 def _times(left: Expr, right: Expr) -> Expr:

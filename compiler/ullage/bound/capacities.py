@@ -24,8 +24,9 @@ class Candidate:
     """The largest extent of one mode, or of one branch of it.
 
     `formula` and `condition` are over parameters only; the branch can occur exactly where the
-    condition holds. `witness` gives every live variable of the mode, over parameters only, so
-    that the extent there is the formula: `tight` claims formula <= extent at the witness.
+    condition holds. `witness` gives every live variable of the mode, over parameters only.
+    `tight` claims that the formula is no more than the extent there in the largest of some rounds;
+    `others` are the origins of what the other ranks bring in them.
     `binding` says that the capacity's formula names this candidate; one that does not is never
     larger than one that is.
     """
@@ -37,6 +38,7 @@ class Candidate:
     eliminations: tuple[Elimination, ...]
     tight: Step
     binding: bool
+    others: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
 
+from ullage.bound.declared import Counts, Declared
+from ullage.bound.dependences import Dependences
 from ullage.bound.polarity import Polarity
 from ullage.bound.problem import Coupling, Live, Share, Stage
-from ullage.bound.ranks import AcrossRanks, Axes, Turn
+from ullage.bound.ranks import (
+    AcrossRanks,
+    Axes,
+    Turn,
+    exists,
+    origin_of,
+    rank_label,
+    serving_names,
+)
+from ullage.bound.relations import bounds_each
 from ullage.bound.sums import Totals
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
+    FALSE,
     TRUE,
     Binary,
     Call,
@@ -20,7 +33,6 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Name,
-    children,
     conjunction,
     free_names,
     substitute,
@@ -61,6 +73,26 @@ class Composer:
     totals: dict[str, Totals] = field(default_factory=dict)
     values: dict[str, Axes] = field(default_factory=dict)
     brought_live: list[Live] = field(default_factory=list)
+    choices: dict[tuple[Turn, Expr, str], str] = field(default_factory=dict)
+    own_choices: set[str] = field(default_factory=set)
+
+    def apart(self) -> Self:
+        """The same, to which more can be added without changing this."""
+        return replace(
+            self,
+            marks={**self.marks},
+            groups={**self.groups},
+            maxima={**self.maxima},
+            copies={**self.copies},
+            shares=[*self.shares],
+            live=[*self.live],
+            couplings=[*self.couplings],
+            totals={origin: each.apart() for origin, each in self.totals.items()},
+            values={**self.values},
+            brought_live=[*self.brought_live],
+            choices={**self.choices},
+            own_choices={*self.own_choices},
+        )
 
     @property
     def all_live(self) -> tuple[Live, ...]:
@@ -111,7 +143,7 @@ class Composer:
             if each.per is not None:
                 totals.declare(each, low, high, named[each.per])
                 continue
-            label = f"{each.name} of {_rank(origin)}{mode.name}" if origin else each.name
+            label = f"{each.name} of {rank_label(origin)}{mode.name}" if origin else each.name
             source = origin or "own"
             name = each.name + suffix
             self.live.append(Live(name, fold(low), fold(high), guard, source, label, each.place))
@@ -125,7 +157,7 @@ class Composer:
             return []
         own = [entry for runner in self.runners for entry in runner.pipeline]
         entries = (*mode.pipeline, *own)
-        steps = [self._transform(entry) for entry in entries]
+        steps = [self.transform(entry) for entry in entries]
         expressions = [
             *(value for _, value in mode.axes),
             *(value for entry in entries for _, value in entry.arguments),
@@ -163,6 +195,14 @@ class Composer:
 
     # Axes
 
+    def first_axes(self, mode: Mode, origin: str = "") -> Axes:
+        """The axes of the live batch, before anything is done to it."""
+        named, totals = self.live_of(mode, origin), self.totals_of(mode, origin)
+        return {
+            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
+            for name, value in mode.axes
+        }
+
     def pipeline(
         self,
         mode: Mode,
@@ -173,23 +213,18 @@ class Composer:
     ) -> tuple[Axes, list[Stage]]:
         """The axes of a mode after its pipeline and a runner's own, or before `until`."""
         named = self.live_of(mode, origin, guard)
-        totals = self.totals_of(mode, origin)
-        axes: Axes = {
-            name: fold(totals.sum_free(substitute(self.rewrite(value), named)))
-            for name, value in mode.axes
-        }
+        axes = self.first_axes(mode, origin)
         stages = [Stage(None, TRUE, dict(axes), mode.place)]
         turns: dict[str, int] = {}
         for position, entry in enumerate((*mode.pipeline, *own)):
-            step = self._transform(entry)
+            step = self.transform(entry)
             group = step.collective.group if step.collective else ""
             turn = (group, turns.get(group, 0))
             if turn == until:
                 break
             turns[group] = turn[1] + 1
-            across = AcrossRanks(self, step, mode, turn, not origin)
-            arguments = self._arguments(entry, named)
-            assigned = across.assigned({**_serving_names(named), **axes, **arguments})
+            across = AcrossRanks(self, step, mode, turn, origin)
+            assigned = across.assigned(self.seen_by(entry, named, axes))
             applies = self.rewrite(step.when)
             axes = {
                 name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
@@ -199,7 +234,11 @@ class Composer:
             stages.append(Stage(step.name, applies, dict(axes), entry.place, of_runner))
         return axes, stages
 
-    def _transform(self, entry: PipelineEntry) -> Transform:
+    def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
+        """What a transform sees of a rank: what varies while serving, its axes and arguments."""
+        return {**serving_names(named), **axes, **self._arguments(entry, named)}
+
+    def transform(self, entry: PipelineEntry) -> Transform:
         return self.resolved.transforms[entry.transform]
 
     def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
@@ -221,10 +260,30 @@ class Composer:
         entries = [
             entry
             for entry in peer.pipeline
-            if (collective := self._transform(entry).collective) and collective.group == group
+            if (collective := self.transform(entry).collective) and collective.group == group
         ]
         named = self.live_of(peer, origin, guard)
-        return {**_serving_names(named), **axes, **self._arguments(entries[position], named)}
+        return self.seen_by(entries[position], named, axes)
+
+    def others_of(self, mode: Mode) -> Mapping[str, Mode]:
+        """The modes of other ranks whose live variables are declared, by their origins.
+
+        Where it matters which way the ranks go together, each of them has some.
+        """
+        found: dict[str, Mode] = {}
+        for peer in dict.fromkeys((mode, *self.peers_of(mode))):
+            if self.choices and (guard := exists(self, peer)) != FALSE:
+                self.live_of(peer, origin_of(peer), guard)
+            for copy in range(max(1, len(self.copies))):
+                origin = origin_of(peer, copy)
+                if origin in self.values:
+                    found[origin] = peer
+        return found
+
+    def rank_count(self) -> Expr:
+        """How many ranks there are."""
+        count = self.resolved.spec.rank_count
+        return Integer(1) if count is None else self.rewrite(count)
 
     def several_ranks(self) -> Expr:
         """Whether there is another rank at all."""
@@ -274,6 +333,33 @@ class Composer:
         self.brought_live.append(live)
         return Name(name)
 
+    def bounds_each(self, condition: Expr) -> bool:
+        """Whether a condition and its opposite bound every live variable that they are about."""
+        live = frozenset(each.name for each in self.all_live)
+        return bounds_each(self.written_out(condition), live, Declared(self.resolved))
+
+    def has_one_group(self, mode: Mode) -> bool:
+        """Whether all collectives of a mode are over the same ranks."""
+        found = (self.transform(entry).collective for entry in mode.pipeline)
+        return len({each.group for each in found if each is not None}) <= 1
+
+    def choice(self, turn: Turn, condition: Expr, origin: str, *, of_own: bool) -> Name:
+        """A variable that is 1 where a condition over ranks holds on the rank of an origin."""
+        key = (turn, condition, origin if of_own else "")
+        if key not in self.choices:
+            again = sum(other[1:] == key[1:] for other in self.choices)
+            name = f"either({spell(condition)})" + (f" {again + 1}" if again else "")
+            name += f"@{key[2]}" if key[2] else ""
+            self.choices[key] = name
+            if of_own and not origin:
+                self.own_choices.add(name)
+            label = f"whether {spell(condition)}"
+            ends = (Integer(0), Integer(1))
+            self.live.append(
+                Live(name, *ends, TRUE, "ranks", label, condition.place, every_value=False)
+            )
+        return Name(self.choices[key])
+
     def mark(self, own: Expr, group: str) -> Name:
         """A name that stands for what the own rank brings to a maximum over a group of ranks."""
         for name, value in self.marks.items():
@@ -297,76 +383,18 @@ class Composer:
         Then ranks that are absent, which can only lower it, leave the largest extents as they are.
         """
         needed = [*nodes, *self.maxima.values(), *self.marks.values()]
-        polarity = Polarity(self.maxima.keys(), self._is_counted)
+        lows = {each.name: each.low for each in self.all_live}
+        counts = Counts(self.resolved, self.for_worker, lows)
+        polarity = Polarity(self.maxima.keys(), counts)
         return all(polarity.rises(node) for node in needed)
 
-    def _is_counted(self, name: str) -> bool:
-        """Whether a parameter, definition or live variable has no negative values, as declared."""
-        counted = Polarity((), self._is_counted).is_count
-        lows = {each.name: each.low for each in self.all_live}
-        for parameter in self.resolved.spec.parameters:
-            if parameter.range is not None and self.for_worker(Name(parameter.name)) == Name(name):
-                lows[name] = parameter.range.low
-        for definition in self.resolved.spec.definitions:
-            if self.for_worker(Name(definition.name)) == Name(name):
-                lows[name] = self.for_worker(definition.value)
-        return name in lows and counted(lows[name])
-
     def dependences(self, names: Iterable[str]) -> frozenset[frozenset[str]]:
-        """What the names depend on of the own rank: its variables, or marks of maxima of such.
-
-        One set for each way in which choices within the maxima can come out. A maximum over a
-        group of what is the same on all its ranks is just that.
-        """
-        found: frozenset[frozenset[str]] = frozenset((frozenset(),))
-        for name in names:
-            ways = self._ways(Name(name))
-            found = frozenset(one | other for one in found for other in ways)
-        return found
-
-    def _ways(self, node: Expr) -> frozenset[frozenset[str]]:
-        match node:
-            case Name(name=name) if name in self.maxima:
-                return self._ways(self.maxima[name])
-            case Name(name=name) if name in self.marks:
-                return frozenset(self._seen(name, way) for way in self._ways(self.marks[name]))
-            case Name(name=name):
-                return frozenset((frozenset({name} & self.own_names),))
-            case Conditional(condition, then, otherwise) if not any(self._ways(condition)):
-                return self._ways(then) | self._ways(otherwise)
-            case _:
-                found: frozenset[frozenset[str]] = frozenset((frozenset(),))
-                for child in children(node):
-                    ways = self._ways(child)
-                    found = frozenset(one | other for one in found for other in ways)
-                return found
-
-    def _seen(self, mark: str, way: frozenset[str]) -> frozenset[str]:
-        """A maximum over ranks of what depends on `way`: the own rank, other maxima, or both."""
-        held = way & self.marks.keys()
-        if not held:
-            return frozenset((mark,)) if way else way
-        same_group = all(self.groups[each] == self.groups[mark] for each in held)
-        return way if held == way and same_group else way | {mark}
+        """What the names depend on of the own rank, in each way in which choices can come out."""
+        return Dependences(self.marks, self.maxima, self.groups, self.own_names).of(names)
 
     @property
     def own_names(self) -> frozenset[str]:
         """What the own rank brings: its live variables, and their totals over its requests."""
         totals = self.totals[""].live if "" in self.totals else ()
         own = (each for each in self.live if each.origin == "own")
-        return frozenset(each.name for each in (*own, *totals))
-
-
-def _serving_names(named: Axes) -> Axes:
-    """What varies while serving, without the live variables, whose names axes may share."""
-    return {
-        name: value
-        for name, value in named.items()
-        if isinstance(value, Name) and "@serving" in value.name
-    }
-
-
-def _rank(origin: str) -> str:
-    """How a person names the rank of an origin: `mode`, or `mode.2` for a second one."""
-    _, _, copy = origin.partition(".")
-    return f"other rank {copy} in " if copy else "another rank in "
+        return frozenset(each.name for each in (*own, *totals)) | self.own_choices

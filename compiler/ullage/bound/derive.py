@@ -3,64 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from ullage.bound.canonical import canonical, distribute
+from ullage.bound.branches import (
+    Branch,
+    Stated,
+    breadth,
+    conjuncts,
+    first_that_applies,
+    largest,
+    where,
+)
 from ullage.bound.capacities import Candidate, Capacity
-from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError, chained
+from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import NotLinearError, Relation
 from ullage.bound.search import Oracle, Search
+from ullage.bound.sound import SoundStep
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     FALSE,
-    TRUE,
     Call,
     Comparison,
     Conditional,
     Expr,
     Integer,
-    Logical,
     children,
     conjunction,
     disjunction,
     negation,
     rebuild,
-    substitute,
 )
 from ullage.place import BUILT_IN, Place
 
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One peak of one mode, before the capacity is put together."""
-
-    mode: ModeProblem
-    cases: tuple[Expr, ...]
-    extent: Expr
-    condition: Expr
-    peak: Peak
-
-    @property
-    def formula(self) -> Expr:
-        """The peak in parameters."""
-        return self.peak.formula
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A branch as the capacity states it: `formula` may leave out what other branches cover."""
-
-    branch: Branch
-    formula: Expr
-
-    @property
-    def condition(self) -> Expr:
-        """Where the branch can occur."""
-        return self.branch.condition
+MOST_PARTS = 24
+"""How many parts of one formula are tried, where a witness does not attain all of it."""
 
 
 def derive(
@@ -78,6 +58,9 @@ class _Deriver:
     target: str
     oracle: Oracle
     collector: Collector
+    reached: dict[tuple[int, Expr], tuple[tuple[str, ...], Step | None]] = field(
+        default_factory=dict
+    )
 
     def capacity(self) -> Capacity | None:
         """The maximum over all modes, or None after an error was reported."""
@@ -90,16 +73,15 @@ class _Deriver:
         ]
         if len(self.collector.diagnostics) > before:
             return None
-        stated = self._needed(branches)
-        kept = [each.branch for each in stated]
+        stated = self._stated(branches)
         formula = self._combine([(each.formula, each.condition) for each in stated])
         return Capacity(
             self.runner.name,
             self.target,
             formula,
-            tuple(self._candidate(branch, branch in kept) for branch in branches),
+            tuple(self._candidate(branch, stated) for branch in branches),
             self._sound(branches, stated, formula),
-            self._attained(kept, formula),
+            self._attained(stated, formula),
         )
 
     def _branches(self, mode: ModeProblem) -> list[Branch]:
@@ -151,7 +133,7 @@ class _Deriver:
         parts = [mode.guard, peak.condition]
         known: tuple[Expr, ...] = (self.runner.guard,)
         kept: list[Expr] = []
-        for part in _conjuncts(conjunction(*parts)):
+        for part in conjuncts(conjunction(*parts)):
             if self.oracle(negation(part), known):
                 return FALSE
             if not self.oracle(part, known):
@@ -163,14 +145,45 @@ class _Deriver:
                 kept = others
         return conjunction(*kept)
 
-    def _needed(self, branches: list[Branch]) -> list[Stated]:
-        """What the capacity has to state: never less than all branches together.
+    def _stated(self, branches: list[Branch]) -> list[Stated]:
+        """What the capacity states: the branches that it needs, or of each what is attained.
 
-        One by one, those with other ranks' extents first, a branch is left out where the rest
-        covers it, and so is an operand of a maximum in it.
+        A branch may hold what other ranks bring only if they go another way, while they attain it
+        in a mode of their own.
         """
-        stated = [Stated(branch, branch.formula) for branch in branches]
-        for branch in sorted(branches, key=_breadth):
+        stated = self._needed(
+            [Stated(branch, branch.formula, branch.formula) for branch in branches]
+        )
+        if all(self._reached(each.branch, each.attained)[1] for each in stated):
+            return stated
+        parts = [self._part(branch) for branch in branches]
+        less = self._needed([Stated(each.branch, each.attained, each.attained) for each in parts])
+        covered = all(self._covers(less, each) for each in parts)
+        return less if covered else stated
+
+    def _part(self, branch: Branch) -> Stated:
+        """A branch with the part of its formula that its witness attains, all if none is found."""
+        pending, seen = [branch.formula], {branch.formula}
+        for formula in pending:
+            if self._reached(branch, formula)[1]:
+                return Stated(branch, branch.formula, formula)
+            shorter = [each for each in map(fold, without_operands(formula)) if each not in seen]
+            pending.extend(shorter[: MOST_PARTS - len(pending)])
+            seen.update(shorter)
+        return Stated(branch, branch.formula, branch.formula)
+
+    def _needed(self, stated: list[Stated]) -> list[Stated]:
+        """What of some branches is needed: never less than all of them together.
+
+        One by one, those of which a part is attained and those with other ranks' extents first, a
+        branch is left out where the rest covers it, and so is an operand of a maximum in it.
+        """
+        parts = {id(each.branch) for each in stated if each.attained != each.branch.formula}
+
+        def last(branch: Branch) -> tuple[bool, tuple[int, int]]:
+            return id(branch) not in parts, breadth(branch)
+
+        for branch in sorted((each.branch for each in stated), key=last):
             rest = [each for each in stated if each.branch is not branch]
             own = next(each for each in stated if each.branch is branch)
             if rest and self._covers(rest, own) is not None:
@@ -183,7 +196,7 @@ class _Deriver:
     def _covers(self, others: list[Stated], own: Stated) -> Step | None:
         """A proof of own <= the largest of the others, wherever the own branch can occur."""
         search = Search(self.oracle, (self.runner.guard, own.condition))
-        for together in (_largest(others), _first_that_applies(others)):
+        for together in (largest(others), first_that_applies(others)):
             step = search.prove(own.formula, together)
             if step is not None:
                 return step
@@ -192,8 +205,8 @@ class _Deriver:
     def _shortened(self, own: Stated, rest: list[Stated]) -> Stated:
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for formula in without_operands(own.formula):
-            shorter = Stated(own.branch, formula)
-            if search.prove(own.formula, _largest([shorter, *rest])) is not None:
+            shorter = Stated(own.branch, formula, own.attained)
+            if search.prove(own.formula, largest([shorter, *rest])) is not None:
                 return self._shortened(shorter, rest)
         return own
 
@@ -222,7 +235,7 @@ class _Deriver:
         """`a if c else b`, where at most one of the conditions holds."""
         conditions = disjunction(*(condition for _, condition in parts))
         complete = self.oracle(conditions, (self.runner.guard,))
-        result = parts[-1][0] if complete else _where(*parts[-1])
+        result = parts[-1][0] if complete else where(*parts[-1])
         for formula, condition in reversed(parts[:-1]):
             result = Conditional(condition, formula, result)
         return fold(result)
@@ -236,7 +249,7 @@ class _Deriver:
             if self.target not in mode.extents:
                 continue
             eliminator = self._eliminator(mode)
-            step = _SoundStep(eliminator, own, stated, formula).build(mode.extents[self.target])
+            step = SoundStep(eliminator, own, stated, formula).build(mode.extents[self.target])
             if step is None:
                 self.collector.error(
                     "U503",
@@ -248,88 +261,44 @@ class _Deriver:
                 steps[mode.name] = step
         return steps
 
-    def _attained(self, kept: list[Branch], formula: Expr) -> Step:
-        largest = _largest([Stated(each, each.formula) for each in kept])
+    def _attained(self, stated: list[Stated], formula: Expr) -> Step:
+        most = largest([replace(each, formula=each.attained) for each in stated])
         search = Search(self.oracle, (self.runner.guard,))
-        return search.prove(formula, largest) or Step("leaf", formula, largest)
+        return search.prove(formula, most) or Step("leaf", formula, most)
 
-    def _candidate(self, branch: Branch, binding: bool) -> Candidate:
+    def _candidate(self, branch: Branch, stated: list[Stated]) -> Candidate:
         peak = branch.peak
-        given = (self.runner.guard, branch.condition)
-        reached = substitute(branch.mode.extents[self.target], peak.witness)
-        tight = Search(self.oracle, given).prove(peak.formula, reached)
+        own = next((each for each in stated if each.branch is branch), None)
+        formula = branch.formula if own is None else own.attained
+        others, tight = self._reached(branch, formula)
+        reached = branch.mode.attained(self.target, peak.witness, others)
         return Candidate(
             branch.mode.name,
             branch.condition,
-            peak.formula,
+            formula,
             peak.witness,
             peak.eliminations,
-            tight or Step("leaf", peak.formula, reached),
-            binding,
+            tight or Step("leaf", formula, reached),
+            own is not None,
+            others,
         )
 
+    def _reached(self, branch: Branch, formula: Expr) -> tuple[tuple[str, ...], Step | None]:
+        """A proof that the witness attains a formula in one round, or else in one or another."""
+        key = (id(branch), formula)
+        if key not in self.reached:
+            self.reached[key] = self._found(branch, formula)
+        return self.reached[key]
 
-@dataclass
-class _SoundStep:
-    """Assembles extent <= capacity of one mode from the chains of its branches."""
-
-    eliminator: Eliminator
-    branches: list[Branch]
-    stated: list[Stated]
-    formula: Expr
-
-    def build(self, extent: Expr) -> Step | None:
-        """The whole claim, or None when a part of it finds no proof."""
-        tidy = distribute(canonical(extent))
-        first = self.eliminator.search.prove(extent, tidy)
-        rest = self._branch(tidy, ())
-        if first is None or rest is None:
-            return None
-        return chained(extent, [first, rest]) if first.rule != "same" else rest
-
-    def _branch(self, extent: Expr, cases: tuple[Expr, ...]) -> Step | None:
-        for branch in self.branches:
-            if branch.extent == extent and branch.cases == cases:
-                return self._finish(branch)
-        match extent:
-            case Call("max", arguments) if len(arguments) > 1:
-                return self._all("max_below", extent, [(each, cases) for each in arguments])
-            case Conditional(condition, then, otherwise):
-                return self._all(
-                    "cases_left",
-                    extent,
-                    [(then, (*cases, condition)), (otherwise, (*cases, negation(condition)))],
-                )
-            case _:
-                return self._search(cases).prove(extent, self.formula)
-
-    def _all(
-        self, rule: str, extent: Expr, parts: list[tuple[Expr, tuple[Expr, ...]]]
-    ) -> Step | None:
-        premises = [self._branch(part, cases) for part, cases in parts]
-        if any(premise is None for premise in premises):
-            return None
-        whole = tuple(premise for premise in premises if premise is not None)
-        if rule == "max_below":
-            return Step("max_below", extent, self.formula, whole)
-        return Step("cases_left", extent, self.formula, whole)
-
-    def _finish(self, branch: Branch) -> Step | None:
-        search = self._search(branch.cases)
-        formula = branch.peak.formula
-        direct = search.prove(formula, self.formula)
-        if direct is not None:
-            return chained(branch.extent, [branch.peak.sound, direct])
-        for together in (_largest(self.stated), _first_that_applies(self.stated)):
-            below = search.prove(formula, together)
-            last = below and search.prove(together, self.formula)
-            if below and last:
-                return chained(branch.extent, [branch.peak.sound, below, last])
-        return None
-
-    def _search(self, cases: tuple[Expr, ...]) -> Search:
-        base = self.eliminator.search
-        return base if not cases else Search(base.oracle, (*base.given, *cases))
+    def _found(self, branch: Branch, formula: Expr) -> tuple[tuple[str, ...], Step | None]:
+        search = Search(self.oracle, (self.runner.guard, branch.condition))
+        every = tuple(each.others for each in branch.mode.real_rounds)
+        for others in dict.fromkeys((*((each,) for each in every), every)):
+            reached = branch.mode.attained(self.target, branch.peak.witness, others)
+            step = search.prove(formula, reached)
+            if step is not None:
+                return others, step
+        return every, None
 
 
 def without_operands(node: Expr) -> Iterator[Expr]:
@@ -342,38 +311,6 @@ def without_operands(node: Expr) -> Iterator[Expr]:
     for position, part in enumerate(parts):
         for shorter in without_operands(part):
             yield rebuild(node, (*parts[:position], shorter, *parts[position + 1 :]))
-
-
-def _breadth(branch: Branch) -> tuple[int, int]:
-    """Branches of other ranks' extents go first, then those that apply most widely."""
-    foreign = any("@" in name for name in branch.peak.witness)
-    return (0 if foreign else 1, len(_conjuncts(branch.condition)))
-
-
-def _largest(stated: list[Stated]) -> Expr:
-    """The maximum of the branches, each zero where it cannot occur."""
-    parts = tuple(_where(each.formula, each.condition) for each in stated)
-    if not parts:
-        return Integer(0)
-    return fold(parts[0] if len(parts) == 1 else Call("max", parts))
-
-
-def _first_that_applies(stated: list[Stated]) -> Expr:
-    """The first branch that can occur, the narrowest first: never above the largest."""
-    result: Expr = Integer(0)
-    for each in sorted(stated, key=lambda each: _breadth(each.branch)):
-        result = Conditional(each.condition, each.formula, result)
-    return fold(result)
-
-
-def _where(formula: Expr, condition: Expr) -> Expr:
-    return fold(Conditional(condition, formula, Integer(0)))
-
-
-def _conjuncts(node: Expr) -> tuple[Expr, ...]:
-    if isinstance(node, Logical) and node.junction == "and":
-        return node.operands
-    return () if node == TRUE else (node,)
 
 
 def _place_of(relation: Relation, mode: ModeProblem) -> Place:

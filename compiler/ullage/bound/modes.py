@@ -16,8 +16,9 @@ from ullage.bound.eligibility import (
     split,
     without_facts,
 )
-from ullage.bound.problem import ModeProblem, Share, Stage, Taken
+from ullage.bound.problem import ModeProblem, Round, Share, Stage, Taken
 from ullage.bound.ranks import Axes
+from ullage.bound.rounds import courses
 from ullage.bound.targets import loaded_slots, needs_own_capacity, own_target
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
@@ -107,7 +108,22 @@ class _Composition:
             alone = not composer.needs_own_peer and _one_maximum(composer, self._together(parts))
             if (own_peer or alone) and (may_be_absent or composer.only_rise(_nodes(parts))):
                 break
-        return self._problem(composer, parts.mapped(composer.written_out))
+        rounds = tuple(self._rounds(composer))
+        return self._problem(composer, parts.mapped(composer.written_out), rounds)
+
+    def _rounds(self, composer: Composer) -> Iterator[Round]:
+        """The rounds in which an extent may be attained; none where ranks agree on nothing."""
+        if not any(composer.transform(entry).collective for entry in self.mode.pipeline):
+            return
+        others = composer.others_of(self.mode)
+        for course in courses(composer, self.mode, self.runner.pipeline, others):
+            parts = self._parts_of(composer, list(course.stages))
+            left = (negation(self._asked_takes(*each)) for each in parts.taken)
+            takes = fold(conjunction(*parts.accepts, *left))
+            yield Round(course.others, course.guard, parts.extents, takes)
+
+    def _asked_takes(self, runner: Runner, conditions: tuple[Expr, ...]) -> Expr:
+        return conjunction(self.rewrite(runner.when), *conditions)
 
     def _together(self, parts: _Parts) -> tuple[tuple[Expr, ...], ...]:
         """What is needed at once: an extent, or all of a slot; with what chooses the batches."""
@@ -122,7 +138,11 @@ class _Composition:
         return tuple((*each, *parts.conditions) for each in dict.fromkeys((*alone, *slots)))
 
     def _parts(self, composer: Composer) -> _Parts:
-        axes, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
+        _, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
+        return self._parts_of(composer, stages)
+
+    def _parts_of(self, composer: Composer, stages: list[Stage]) -> _Parts:
+        axes = dict(stages[-1].extents)
         offered = dict(stages[len(self.mode.pipeline)].extents)
         brought = _before_padding(self.resolved, stages)
         known = {f"live_{name}": extent for name, extent in brought.items()} | offered
@@ -146,7 +166,7 @@ class _Composition:
         )
         return _Parts(tuple(stages), extents, brought, accepts, taken)
 
-    def _problem(self, composer: Composer, parts: _Parts) -> ModeProblem:
+    def _problem(self, composer: Composer, parts: _Parts, rounds: tuple[Round, ...]) -> ModeProblem:
         live = frozenset(each.name for each in composer.all_live)
         fixed, varying = _apart(parts.accepts, live)
         accepts = tuple(solved(each, live) for each in varying)
@@ -169,6 +189,7 @@ class _Composition:
             taken,
             guard,
             tuple(_shares(composer)),
+            rounds,
         )
 
     def _extents(self, parts: _Parts, live: frozenset[str]) -> Axes:

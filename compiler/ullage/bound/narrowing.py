@@ -73,7 +73,7 @@ class _Narrowing:
             return None
         amount, limit = self._apart(leaf.condition)
         guard = fold(conjunction(self.mode.offered, taken.exists, leaf.guard))
-        mode = replace(self._whole(), guard=guard, extents={AMOUNT: amount})
+        mode = replace(self._whole(), guard=guard, extents={AMOUNT: amount}, rounds=())
         alone = replace(self.runner, guard=guard, modes=(mode,), targets=(AMOUNT,), slack={})
         capacity = derive(alone, AMOUNT, self.oracle, Collector())
         if capacity is None or mode.name not in capacity.sound:

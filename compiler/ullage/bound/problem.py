@@ -12,7 +12,20 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ullage.bound.steps import Step
-from ullage.expr.tree import TRUE, Comparison, Expr, conjunction, disjunction, negation
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    TRUE,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    conjunction,
+    disjunction,
+    free_names,
+    negation,
+    substitute,
+)
 from ullage.place import Place
 from ullage.spec.model import ParameterType
 
@@ -181,6 +194,30 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Round:
+    """A round in which all other ranks bring one and the same batch, exactly as it comes to be.
+
+    `others` is the origin of the live variables of that batch; empty where it is the own one.
+    `guard`: for which configurations there is such a round; `takes`: the runner gets the own batch.
+    """
+
+    others: str
+    guard: Expr
+    extents: Mapping[str, Expr]
+    takes: Expr = TRUE
+
+    def attained(self, target: str, witness: Mapping[str, Expr]) -> Expr:
+        """The extent of a batch, and zero where there is no such round or another runner gets it.
+
+        `witness`: the live variables over parameters.
+        """
+        values = dict(witness)
+        there = conjunction(self.guard, substitute(self.takes, values))
+        extent = substitute(self.extents[target], values)
+        return fold(Conditional(there, extent, Integer(0)))
+
+
+@dataclass(frozen=True, slots=True)
 class ModeProblem:
     """One mode of one runner and worker: legal live batches, and the extents that they load.
 
@@ -188,6 +225,10 @@ class ModeProblem:
     are the runner's conditions on its batches, as rewritten into couplings. `taken` is what other
     runners take before: of what is `offered`, `guard` holds only where some batches are left.
     `shares` are what ranks bring to sums and maxima over ranks, none of it negative.
+
+    Bounds rest on `extents` and `live`, which may stand for more than can be: which way ranks go
+    together, and what several of them bring. What is attained rests on `rounds`, each of which is
+    real; without any, the extents are exact.
     """
 
     name: str
@@ -202,6 +243,29 @@ class ModeProblem:
     taken: tuple[Taken, ...] = ()
     offered: Expr = TRUE
     shares: tuple[Share, ...] = ()
+    rounds: tuple[Round, ...] = ()
+
+    @property
+    def real_rounds(self) -> tuple[Round, ...]:
+        """The rounds in which a batch may attain an extent; one where ranks agree on nothing."""
+        if self.rounds:
+            return self.rounds
+        takes = conjunction(*(each.claim for each in self.couplings if not each.bounds))
+        return (Round("", TRUE, self.extents, takes),)
+
+    def attained(self, target: str, witness: Mapping[str, Expr], others: tuple[str, ...]) -> Expr:
+        """The largest extent of a batch in the rounds with these others."""
+        rounds = tuple(each for each in self.real_rounds if each.others in others)
+        parts = tuple(each.attained(target, witness) for each in rounds)
+        return fold(parts[0] if len(parts) == 1 else Call("max", (Integer(0), *parts)))
+
+    def seen_in(self, target: str, others: tuple[str, ...]) -> frozenset[str]:
+        """The live variables of the batches in some rounds; what only stands for ranks is none."""
+        rounds = (each for each in self.real_rounds if each.others in others)
+        brought = (each.name for each in self.live if each.origin in ("own", *others))
+        return frozenset(brought).union(
+            *(free_names(each.extents[target]) | free_names(each.takes) for each in rounds)
+        )
 
     @property
     def of_all_runners(self) -> ModeProblem:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
 
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
     Binary,
+    Boolean,
     Call,
+    Comparison,
     Conditional,
     Expr,
     Integer,
+    Logical,
     Name,
+    Not,
     Over,
+    children,
     conjunction,
+    free_names,
+    rebuild,
     substitute,
     transform,
     walk,
@@ -38,6 +46,9 @@ class OtherRanks(Protocol):
     own_peer: bool
     needs_own_peer: bool
     may_be_absent: bool
+
+    def apart(self) -> Self:
+        """The same knowledge, to which more can be added without changing this."""
 
     def rewrite(self, expression: Expr) -> Expr:
         """The expression for the worker."""
@@ -69,56 +80,121 @@ class OtherRanks(Protocol):
     def share(self, brought: Expr, place: Place) -> None:
         """Notes what a rank brings, which must not be negative: an absent rank counts as zero."""
 
+    def bounds_each(self, condition: Expr) -> bool:
+        """Whether a condition and its opposite bound every live variable that they are about."""
+
+    def has_one_group(self, mode: Mode) -> bool:
+        """Whether all collectives of a mode are over the same ranks."""
+
+    def choice(self, turn: Turn, condition: Expr, origin: str, *, of_own: bool) -> Name:
+        """A variable that is 1 where a condition over ranks holds on the rank of an origin.
+
+        `of_own`: it may differ between the ranks, and is of the own one.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Let:
+    """A local name: its value over names of one rank, and what it takes over all ranks."""
+
+    value: Expr
+    over: Axes
+
+    def on(self, rank: Axes) -> Expr:
+        """The value on a rank with these axes, arguments and earlier local names."""
+        return fold(substitute(self.value, {**rank, **self.over}))
+
 
 @dataclass
 class AcrossRanks:
     """Evaluates the transform on the own rank; other ranks bring their own axes and arguments.
 
     Each aggregate has other ranks of its own, since different ranks may hold the maxima; the same
-    ones wherever the round is at the same turn. `of_own`: this is the rank that loads, and not
-    another one on its way to a later turn.
+    ones wherever the round is at the same turn. `origin`: the rank, if it is not the one that
+    loads but another one on its way to a later turn.
+
+    A condition over ranks from which no bounds can be read counts as a variable that is 1 or 0:
+    bounds rest on both ways. One that is about the rank as well may go another way on each.
     """
 
     ranks: OtherRanks
     step: Transform
     mode: Mode
     turn: Turn
-    of_own: bool
-    lets: dict[str, Expr] = field(default_factory=dict)
+    origin: str
+    lets: dict[str, _Let] = field(default_factory=dict)
+    choices: dict[str, Expr] = field(default_factory=dict)
 
     def assigned(self, local: Axes) -> Axes:
         """The axes that the transform assigns, over the local names of the own rank."""
+        whole = written_in_full(self.step, self.ranks)
         rewrite = self.ranks.rewrite
+        lets = {name: self._chosen(rewrite(each), whole, local) for name, each in self.step.let}
+        assigns = {
+            name: self._chosen(rewrite(each), whole, local) for name, each in self.step.assigns
+        }
         own = dict(local)
-        for name, value in self.step.let:
-            written = rewrite(value)
-            own[name] = self._over(written, own)
-            self.lets[name] = written
-        return {name: self._over(rewrite(value), own) for name, value in self.step.assigns}
+        for name in _used(lets, assigns.values()):
+            self.lets[name] = self._let(lets[name], own)
+            own[name] = self.lets[name].on(own)
+        return {name: self._let(value, own).on(own) for name, value in assigns.items()}
 
-    def _over(self, value: Expr, local: Axes) -> Expr:
-        """`value` with aggregates over ranks written out.
+    def _let(self, value: Expr, local: Axes) -> _Let:
+        """`value` with aggregates over ranks held apart.
 
         Local names and live names may coincide, so everything is replaced in one go.
         """
-        written_out: Axes = {}
+        over: Axes = {}
 
         def expand(node: Expr) -> Expr:
             if not isinstance(node, Over) or node.aggregate == "sum_requests":
                 return node
-            held = f"over {len(written_out)}"
-            written_out[held] = self._aggregate(node, local)
+            held = f"over {len(over)}"
+            over[held] = self._aggregate(node, local)
             return Name(held)
 
-        held_back = transform(value, expand)
-        return fold(substitute(held_back, {**local, **written_out}))
+        return _Let(transform(value, expand), over)
+
+    # Conditions over ranks
+
+    def _chosen(self, node: Expr, whole: Axes, local: Axes) -> Expr:
+        """The expression where conditions over ranks that give no bounds are variables."""
+        if isinstance(node, Conditional):
+            truths = {name: value for name, value in whole.items() if _is_truth(value)}
+            condition = substitute(node.condition, truths)
+            full = substitute(condition, whole)
+            if asks_ranks(full) and not self._is_read(full, local):
+                name = self._choice(condition, full, whole, local)
+                condition = Comparison("<=", Integer(1), name)
+            arms = (self._chosen(each, whole, local) for each in (node.then, node.otherwise))
+            return Conditional(condition, *arms, place=node.place)
+        parts = children(node)
+        if not parts:
+            return node
+        return rebuild(node, tuple(self._chosen(each, whole, local) for each in parts))
+
+    def _is_read(self, condition: Expr, local: Axes) -> bool:
+        """Whether bounds can be read off a condition; looking leaves nothing behind."""
+        trial = replace(self, ranks=self.ranks.apart(), lets={}, choices={})
+        return trial.ranks.bounds_each(trial._let(condition, local).on(local))
+
+    def _choice(self, condition: Expr, full: Expr, whole: Axes, local: Axes) -> Name:
+        outside = transform(full, lambda each: Integer(0) if _is_over_ranks(each) else each)
+        is_common = not free_names(outside) & {*local, *whole}
+        of_own = not is_common or not self.ranks.has_one_group(self.mode)
+        name = self.ranks.choice(self.turn, condition, self.origin, of_own=of_own)
+        if of_own:
+            self.choices[name.name] = condition
+        return name
+
+    # What is taken over ranks
 
     def _aggregate(self, node: Over, local: Axes) -> Expr:
         own = fold(substitute(node.operand, local))
         copy = self.ranks.copy_of(self.turn, node.operand)
-        others = tuple(self._of_peer(node.operand, peer, copy, local) for peer in self._peers)
+        others = tuple(self._of_peer(node.operand, peer, copy) for peer in self._peers)
         known = tuple(other for other in others if other is not None)
-        if self.of_own and (known or node.aggregate == "sum_ranks"):
+        if not self.origin and (known or node.aggregate == "sum_ranks"):
             for brought in (own, *known):
                 self.ranks.share(brought, node.place)
         if node.aggregate == "sum_ranks":
@@ -141,15 +217,73 @@ class AcrossRanks:
     def _peers(self) -> list[Mode]:
         return self.ranks.peers_of(self.mode) if self.step.collective else []
 
-    def _of_peer(self, operand: Expr, peer: Mode, copy: int, local: Axes) -> Expr | None:
+    def _of_peer(self, operand: Expr, peer: Mode, copy: int) -> Expr | None:
         """What a rank in `peer` brings, zero where there is none; None if there never is."""
-        exists = conjunction(self.ranks.rewrite(peer.when), self.ranks.several_ranks())
-        guard = fold(exists)
+        guard = exists(self.ranks, peer)
         if guard == FALSE:
             return None
-        origin = f"{peer.name}.{copy + 1}" if copy else peer.name
+        origin = origin_of(peer, copy)
         brought = self.ranks.brought(peer, self.turn, origin, guard)
-        for name, value in self.lets.items():
-            shared = any(isinstance(part, Over) for part in walk(value))
-            brought[name] = local[name] if shared else fold(substitute(value, brought))
+        for name, condition in self.choices.items():
+            brought[name] = self.ranks.choice(self.turn, condition, origin, of_own=True)
+        for name, let in self.lets.items():
+            brought[name] = let.on(brought)
         return fold(Conditional(guard, substitute(operand, brought), Integer(0)))
+
+
+def exists(ranks: OtherRanks, peer: Mode) -> Expr:
+    """For which configurations another rank can be in a mode."""
+    return fold(conjunction(ranks.rewrite(peer.when), ranks.several_ranks()))
+
+
+def origin_of(mode: Mode, copy: int = 0) -> str:
+    """How the live variables of another rank in a mode are told from others'."""
+    return f"{mode.name}.{copy + 1}" if copy else mode.name
+
+
+def serving_names(named: Axes) -> Axes:
+    """What varies while serving, without the live variables, whose names axes may share."""
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, Name) and "@serving" in value.name
+    }
+
+
+def rank_label(origin: str) -> str:
+    """How a person names the rank of an origin: `mode`, or `mode.2` for a second one."""
+    _, _, copy = origin.partition(".")
+    return f"other rank {copy} in " if copy else "another rank in "
+
+
+def written_in_full(step: Transform, ranks: OtherRanks) -> Axes:
+    """The local names of a transform without earlier ones in them."""
+    whole: Axes = {}
+    for name, value in step.let:
+        whole[name] = substitute(ranks.rewrite(value), whole)
+    return whole
+
+
+def _used(lets: Axes, values: Iterable[Expr]) -> Iterator[str]:
+    """The local names that values rest on, in order."""
+    used = frozenset[str]().union(*map(free_names, values))
+    for name in reversed(lets):
+        if name in used:
+            used |= free_names(lets[name])
+    return (name for name in lets if name in used)
+
+
+def _is_over_ranks(node: Expr) -> bool:
+    return isinstance(node, Over) and node.aggregate != "sum_requests"
+
+
+def asks_ranks(node: Expr) -> bool:
+    """Whether something in an expression is taken over ranks."""
+    return any(map(_is_over_ranks, walk(node)))
+
+
+def _is_truth(node: Expr) -> bool:
+    """Whether the form shows that the value is true or false."""
+    if isinstance(node, Conditional):
+        return _is_truth(node.then) or _is_truth(node.otherwise)
+    return isinstance(node, Comparison | Logical | Not | Boolean)

@@ -142,6 +142,22 @@ class Interval:
         return fold(Call("min", self.highs)) if len(self.highs) > 1 else self.highs[0]
 
 
+def bounds_each(condition: Expr, names: frozenset[str], oracle: Oracle) -> bool:
+    """Whether a bound on each of the names can be read off a condition, and off its opposite."""
+    search = Search(oracle, ())
+    for case in (condition, negation(condition)):
+        relations = from_condition(case)
+        if relations is None:
+            return False
+        for relation in relations:
+            for name in sorted(names & (free_names(relation.left) | free_names(relation.right))):
+                try:
+                    _solve(name, relation, search)
+                except NotLinearError:
+                    return False
+    return True
+
+
 def isolate(
     name: str, relations: tuple[Relation, ...], oracle: Oracle, given: tuple[Expr, ...]
 ) -> Interval:

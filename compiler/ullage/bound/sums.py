@@ -14,7 +14,7 @@ second by induction on n).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.problem import Coupling, Live
 from ullage.expr.spell import spell
@@ -61,6 +61,12 @@ class Totals:
     declared: dict[str, PerRequest] = field(default_factory=dict)
     live: list[Live] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
+
+    def apart(self) -> Totals:
+        """The same, to which more can be added without changing these."""
+        return replace(
+            self, declared={**self.declared}, live=[*self.live], couplings=[*self.couplings]
+        )
 
     def declare(self, variable: LiveVariable, low: Expr, high: Expr, count: Expr) -> None:
         """Make a per-request variable known."""

@@ -63,12 +63,25 @@ def with_targets(resolved: ResolvedSpec, runner: Runner, modes: tuple[ModeProble
     found = _Search(resolved, runner, modes)
     dimensions = {slot.name: tuple(found.targets(slot)) for slot in resolved.slots_of(runner)}
     longer = tuple(
-        replace(mode, extents={**mode.extents, **found.extents[mode.name]})
+        _with_extents(mode, found.extents[mode.name], found.along)
         if mode.name in found.extents
         else mode
         for mode in modes
     )
     return Targets(longer, dimensions, found.along, {**dict(runner.slack), **found.slack})
+
+
+def _with_extents(
+    mode: ModeProblem, extents: Mapping[str, Expr], along: Mapping[str, str]
+) -> ModeProblem:
+    """The mode with further extents, each of which is an axis by another name."""
+    rounds = tuple(
+        replace(
+            each, extents={**each.extents, **{new: each.extents[along[new]] for new in extents}}
+        )
+        for each in mode.rounds
+    )
+    return replace(mode, extents={**mode.extents, **extents}, rounds=rounds)
 
 
 def with_axes(runner: RunnerProblem, taken: Collection[str]) -> RunnerProblem:

@@ -105,16 +105,19 @@ class CapacitiesEmitter:
         return CapacityView(
             comment(place, 4),
             runner.capacity_field(target),
-            docstring(tuple(self._about(capacity, proof))),
+            docstring(tuple(self._about(runner, capacity, proof))),
             tuple(self._terms(capacity)),
         )
 
-    def _about(self, capacity: Capacity, proof: Proof) -> Iterator[str]:
+    def _about(self, runner: RunnerModel, capacity: Capacity, proof: Proof) -> Iterator[str]:
         binding = tuple(dict.fromkeys(each.mode for each in capacity.binding))
         yield sentence(f"Bound by {', '.join(binding) or 'nothing'}; {verdict(proof)}")
         yield f"Formula: {self._spelled(capacity.formula)}."
+        modes = {mode.name: mode for mode in runner.problem.modes}
         for each in capacity.binding:
-            witness = ", ".join(f"{k} = {self._spelled(v)}" for k, v in each.witness.items())
+            seen = modes[each.mode].seen_in(capacity.target, each.others)
+            values = {k: v for k, v in each.witness.items() if k in seen}
+            witness = ", ".join(f"{k} = {self._spelled(v)}" for k, v in values.items())
             if witness:
                 yield f"Attained in {each.mode} by {witness}."
 

@@ -79,7 +79,8 @@ class _Transforms:
                 break
             names = {value: name for name, value in pending or exchange.whole(assigns)}
             nodes = exchange.next_of(remaining)
-            self.exchanges.append(Exchanged(guard, exchange.group, step.name, len(nodes)))
+            values = len(exchange.operands(nodes))
+            self.exchanges.append(Exchanged(guard, exchange.group, step.name, values))
             statement, *after = exchange.lines(nodes, names)
             later = self.planned[len(self.exchanges) :]
             yield from told_on(self.scope.runner, statement, exchange.group, later)
@@ -158,10 +159,15 @@ class _Exchange:
         )
         return tuple(nodes)
 
+    @staticmethod
+    def operands(nodes: Sequence[Over]) -> tuple[Expr, ...]:
+        """What each rank brings, of which a sum and a maximum may be taken: each value once."""
+        return tuple(dict.fromkeys(node.operand for node in nodes))
+
     def lines(self, nodes: Sequence[Over], known: Mapping[Expr, str]) -> Iterator[str]:
         """The statement of one exchange, and those after it; `known` values have names already."""
-        source = self.source
-        operands = [source.of(node.operand) for node in nodes]
+        source, brought = self.source, self.operands(nodes)
+        operands = [source.of(each) for each in brought]
         names = [self._name(node, known) for node in nodes]
         ranks = self.scope.runner.ranks_name(self.group)
         arguments = f"{', '.join(operands)}, collective={literal(self.step.name)}"
@@ -174,9 +180,10 @@ class _Exchange:
             yield f"{listed} = {ranks}.sum_of({arguments})"
         else:
             yield f"gathered = {ranks}.gather({arguments})"
-            for position, (node, name) in enumerate(zip(nodes, names, strict=True)):
+            for node, name in zip(nodes, names, strict=True):
                 function = "max" if node.aggregate == "max_ranks" else "sum"
-                yield f"{name} = {function}(each[{position}] for each in gathered)"
+                place = brought.index(node.operand)
+                yield f"{name} = {function}(each[{place}] for each in gathered)"
 
     def _name(self, node: Over, known: Mapping[Expr, str]) -> str:
         if node in known:

@@ -19,6 +19,8 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    children,
+    rebuild,
     transform,
     walk,
 )
@@ -59,11 +61,9 @@ class Source:
         """The source of `expr`."""
         bound = frozenset(node.variable for node in walk(expr) if isinstance(node, Comprehension))
         shaped = _Shaper(self, bound)
-        readable = transform(expr, shaped.shape)
+        readable = transform(shaped.without_aggregates(expr), shaped.shape)
         name = self.with_names(shaped.texts).name
-        if self.over is None:
-            return python_source(readable, name=name, enumerant=self.enumerant)
-        return python_source(readable, name=name, enumerant=self.enumerant, over=self.over)
+        return python_source(readable, name=name, enumerant=self.enumerant)
 
     def atom(self, expr: Expr) -> str:
         """The source of `expr` where only a name or a bracket may stand."""
@@ -111,6 +111,15 @@ class _Shaper:
     source: Source
     bound: frozenset[str]
     texts: dict[str, str] = field(default_factory=dict)
+
+    def without_aggregates(self, node: Expr) -> Expr:
+        """The expression with a text for each aggregate, if any may stand here."""
+        if self.source.over is None:
+            return node
+        if isinstance(node, Over):
+            return self._held(self.source.over(node))
+        parts = children(node)
+        return rebuild(node, tuple(map(self.without_aggregates, parts))) if parts else node
 
     def shape(self, node: Expr) -> Expr:
         match node:

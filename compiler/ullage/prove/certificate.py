@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,9 +29,6 @@ from ullage.prove.checker import Checker, Flaw
 from ullage.prove.eligibility import is_eligible
 from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver
-
-_ANOTHER = re.compile(r"@(\w+)\.\d+")
-"""In the name of a live variable: the mode of another rank, where it is not the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +153,8 @@ class _Certifier:
         parameters = self.solver.variables.keys() | self.solver.definitions.keys()
         stated = (*witness.values(), candidate.formula, candidate.condition)
         closed = live == witness.keys() and all(free_names(each) <= parameters for each in stated)
-        legal = [mode.guard, *(relation.claim for relation in relations_of(mode))]
-        legal += [coupling.claim for coupling in mode.couplings if not coupling.bounds]
         results = [closed]
-        for relation in legal:
+        for relation in (mode.guard, *(relation.claim for relation in relations_of(mode))):
             at_witness = fold(substitute(relation, witness))
             if at_witness not in (TRUE, FALSE):
                 checker.obligations += 1
@@ -168,64 +162,45 @@ class _Certifier:
             if not results[-1]:
                 step = Step("leaf", candidate.formula, candidate.formula)
                 checker.flaws.append(Flaw(step, f"the witness breaks {spell(relation)}"))
-        extent = mode.extents[self.capacity.target]
-        results.append(self._realisable(mode, extent, witness, given))
+        known = {each.others for each in mode.real_rounds}
+        is_round = bool(candidate.others) and known >= {*candidate.others}
+        names = mode.seen_in(self.capacity.target, candidate.others)
+        results.append(is_round and self._realisable(mode, names, witness, given))
         if not results[-1]:
             step = Step("leaf", candidate.formula, candidate.formula)
             checker.flaws.append(Flaw(step, "no lengths are known that have these totals"))
-        reached = substitute(extent, witness)
+        reached = mode.attained(self.capacity.target, witness, candidate.others)
         return all(results) and checker.holds(candidate.tight, (candidate.formula, reached), given)
 
     def _realisable(
-        self, mode: ModeProblem, extent: Expr, witness: dict[str, Expr], given: tuple[Expr, ...]
-    ) -> bool:
-        """Whether a batch exists that has the totals of the witness.
-
-        A total of lengths takes every value of its range. A total of quotients reaches its upper
-        end given the total of lengths where these start at 1; and lengths that are all as short as
-        can be always exist.
-        """
-        names = free_names(extent)
-        coupled = frozenset[str]().union(
-            *(free_names(each.condition) for each in mode.couplings if each.stated)
-        )
-        found = self._of_one_other(mode, names, witness, given)
-        if found is None:
-            return False
-        witness = found
-        quotients = [
-            each for each in mode.live if "cdiv(" in each.name and each.name in names | coupled
-        ]
-        sums = [each for each in mode.live if each.origin == "total" and not each.every_value]
-        others = [each for each in sums if each.name in names and each not in quotients]
-        gaps = [each for each in mode.live if not each.every_value and each.origin != "total"]
-        if not all(self._is_at_an_end(each, witness, given) for each in gaps):
-            return False
-        if self._all_shortest(mode, witness, given):
-            return True
-        if len(quotients) > 1 or any(not each.every_value for each in quotients):
-            return False
-        return all(
-            self._at_end(mode, each, witness, given, upper=True) for each in (*quotients, *others)
-        )
-
-    def _of_one_other(
         self,
         mode: ModeProblem,
         names: frozenset[str],
         witness: dict[str, Expr],
         given: tuple[Expr, ...],
-    ) -> dict[str, Expr] | None:
-        """A legal witness with no more than one other rank of a mode; None if none is known."""
-        named = _of_ranks(mode, names)
-        if not _needs_two_others(mode, named):
-            return witness
-        agreed = _agreed(mode, named, witness)
-        if agreed is None:
-            return None
-        legal = (*(each.claim for each in relations_of(mode)), *mode.where)
-        at_witness = (fold(substitute(each, agreed)) for each in legal)
-        return agreed if all(self.solver.proves(each, given) for each in at_witness) else None
+    ) -> bool:
+        """Whether batches exist that have the totals of the witness; `names` enter the rounds.
+
+        A total of lengths takes every value of its range. A total of quotients reaches its upper
+        end given the total of lengths where these start at 1; and lengths that are all as short as
+        can be always exist. A parameter that varies is an element of a list. What only stands for
+        several ranks is in no round.
+        """
+        coupled = frozenset[str]().union(
+            *(free_names(each.condition) for each in mode.couplings if each.stated)
+        )
+        quotients = [
+            each for each in mode.live if "cdiv(" in each.name and each.name in names | coupled
+        ]
+        gaps = [each for each in mode.live if not each.every_value]
+        varying = [each for each in gaps if each.origin not in ("total", "ranks")]
+        if not all(self._is_at_an_end(each, witness, given) for each in varying):
+            return False
+        if self._all_shortest(mode, witness, given):
+            return True
+        if len(quotients) > 1 or any(not each.every_value for each in quotients):
+            return False
+        return all(self._at_end(mode, each, witness, given, upper=True) for each in quotients)
 
     def _at_end(
         self,
@@ -244,11 +219,7 @@ class _Certifier:
         return self.solver.proves(fold(claim), given)
 
     def _is_at_an_end(self, live: Live, witness: dict[str, Expr], given: tuple[Expr, ...]) -> bool:
-        """Whether a value that may have gaps in its range is the least or the greatest.
-
-        A maximum over ranks is what the own rank brings, or the most that any does; a parameter
-        that varies is an element of a list.
-        """
+        """Whether a value that may have gaps in its range is the least or the greatest."""
         value = witness[live.name]
         low, high = (fold(substitute(end, witness)) for end in (live.low, live.high))
         return any(
@@ -263,37 +234,6 @@ class _Certifier:
         return bool(totals) and all(
             self._at_end(mode, each, witness, given, upper=False) for each in totals
         )
-
-
-def _of_ranks(mode: ModeProblem, names: frozenset[str]) -> frozenset[str]:
-    """The names, with those of what chooses the batches, which holds of all ranks at once.
-
-    A sum over the other ranks is as if each of them were the one that it is a multiple of.
-    """
-    choosing = (free_names(each.condition) for each in mode.couplings if each.chooses)
-    named = names.union(*choosing)
-    totals = (each.high for each in mode.live if each.name in named and each.origin == "total")
-    return named.union(*map(free_names, totals))
-
-
-def _needs_two_others(mode: ModeProblem, names: frozenset[str]) -> bool:
-    """Whether the names are of two other ranks of one mode, where one may be all."""
-    origins = {each.origin for each in mode.live if each.name in names}
-    modes = [origin.partition(".")[0] for origin in origins]
-    return len(modes) > len(set(modes))
-
-
-def _agreed(
-    mode: ModeProblem, names: frozenset[str], witness: Mapping[str, Expr]
-) -> dict[str, Expr] | None:
-    """The witness with one other rank for each mode; None if `names` have different values."""
-    own = {each.name: _ANOTHER.sub(r"@\1", each.name) for each in mode.live}
-    agreed: dict[str, Expr] = {}
-    for name in sorted(own, key=lambda each: each not in names):
-        value = agreed.setdefault(own[name], witness[name])
-        if name in names and value != witness[name]:
-            return None
-    return {name: agreed[own[name]] for name in own}
 
 
 def _bounds(mode: ModeProblem, name: str, *, upper: bool) -> tuple[Expr, ...]:

@@ -29,6 +29,7 @@ def _transform(reading: Reading, name: Scalar, fields: Fields, axes: tuple[str, 
         doc=fields.text("doc", default=""),
         place=name.place,
         in_batch=bool(fields.boolean("in_batch", default=False)),
+        after=reading.names(fields, "after", "transform"),
     )
     if not axes:  # without any axis known, every key may be meant as one
         for entry in fields.node.entries:

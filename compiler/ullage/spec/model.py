@@ -127,7 +127,7 @@ class Transform:
 
     `arguments` are given by each pipeline entry; `let` are local names, evaluated in order.
     `in_batch`: the sources already hold its result when load sees them; what other transforms
-    add are the padded rows that load fills.
+    add are the padded rows that load fills. `after`: transforms that it follows in a pipeline.
     """
 
     name: str
@@ -139,6 +139,7 @@ class Transform:
     doc: str
     place: Place
     in_batch: bool = False
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,7 @@ _COLLECTIVE: Table[Collective] = {
 _TRANSFORM: Table[Transform] = {
     "doc": lambda transform: transform.doc or None,
     "in_batch": lambda transform: "true" if transform.in_batch else None,
+    "after": lambda transform: names(transform.after),
     "when": lambda transform: condition(transform.when),
     "arguments": lambda transform: names(transform.arguments),
     "collective": lambda transform: written_if_any(transform.collective, _COLLECTIVE),

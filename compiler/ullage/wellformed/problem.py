@@ -37,10 +37,12 @@ from ullage.spec.steps import flattened
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
+from ullage.wellformed.orders import check_orders
 from ullage.wellformed.promises import check_promises
 from ullage.wellformed.ranges import check_ranges
 from ullage.wellformed.readers import check_readers
 from ullage.wellformed.rounds import check_rank_count, check_rounds
+from ullage.wellformed.skips import check_skips
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
 from ullage.wellformed.writers import check_writers
@@ -66,6 +68,8 @@ def check_problem(
         check_occurrence(problem, solver, collector)
         check_rank_count(resolved, solver, collector)
         check_rounds(resolved, solver, collector)
+        check_skips(resolved, solver, collector)
+        check_orders(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
         check_writers(resolved, collector)

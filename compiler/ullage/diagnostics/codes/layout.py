@@ -141,4 +141,21 @@ CODES: Final = (
         "promises: {decode: requests <= max(captured)}   # and when: attn_cp_size == 1",
         "Take the condition away, or say in the promise that it is meant.",
     ),
+    Code(
+        "U620",
+        "collective that a rank may skip",
+        "A rank enters the collectives of its mode when its runner loads. Here the runner does not "
+        "always load: by what a fact says, which each rank answers by itself, or in a "
+        "configuration in which the collective runs. One rank would go on without the others.",
+        "steps: [{do: load, when: has_work}, {step: forward}]   # and the mode has mlp_sync",
+        "Load in every round of the mode, or exclude the configuration with a constraint.",
+    ),
+    Code(
+        "U621",
+        "transforms out of order",
+        "A pipeline has a transform before one that it says to follow, and the two orders come to "
+        "different extents, or one of them takes something over ranks. Both are shown.",
+        "expand: {after: [align], …}   # and pipeline: [expand, align]",
+        "Exchange the two in the pipeline, or drop the name from 'after'.",
+    ),
 )

@@ -1,0 +1,172 @@
+"""Rounds that there really are: the own rank beside others that all bring one and the same batch.
+
+In such a round a maximum over ranks is the larger of two amounts, and a sum is the own amount and
+as often the other one as there are other ranks. So the extents are exact, conditions over ranks
+included, and a batch that attains a bound in one of them attains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ullage.bound.problem import Stage
+from ullage.bound.ranks import Axes, OtherRanks, asks_ranks, exists, written_in_full
+from ullage.expr.simplify import fold
+from ullage.expr.tree import (
+    FALSE,
+    TRUE,
+    Binary,
+    Call,
+    Conditional,
+    Expr,
+    Integer,
+    Over,
+    children,
+    rebuild,
+    substitute,
+)
+from ullage.spec.model import Mode, PipelineEntry, Transform
+
+
+class Ranks(OtherRanks, Protocol):
+    """What is known of the ranks, and of the pipelines of their modes."""
+
+    def live_of(self, mode: Mode, origin: str = "", guard: Expr = TRUE) -> Axes:
+        """The live variables of a batch of another rank, or of the own one."""
+
+    def first_axes(self, mode: Mode, origin: str = "") -> Axes:
+        """The axes of the live batch, before anything is done to it."""
+
+    def transform(self, entry: PipelineEntry) -> Transform:
+        """The transform of an entry of a pipeline."""
+
+    def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
+        """What a transform sees of a rank: what varies while serving, its axes and arguments."""
+
+    def rank_count(self) -> Expr:
+        """How many ranks there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How the own batch comes through its pipeline in one round."""
+
+    others: str
+    guard: Expr
+    stages: tuple[Stage, ...]
+
+
+def courses(
+    ranks: Ranks, mode: Mode, own: tuple[PipelineEntry, ...], others: Mapping[str, Mode]
+) -> Iterator[Course]:
+    """One round for each batch that the others may bring, after that in which it is the own one.
+
+    `own` are the transforms of a runner; `others` are modes by the origins of live variables.
+    """
+    yield Course("", TRUE, _Pair(ranks, _Rank(ranks, mode), _Rank(ranks, mode)).stages(own))
+    for origin, peer in others.items():
+        guard = exists(ranks, peer)
+        if guard != FALSE:
+            other = _Rank(ranks, peer, origin)
+            yield Course(origin, guard, _Pair(ranks, _Rank(ranks, mode), other).stages(own))
+
+
+@dataclass
+class _Rank:
+    """One rank on its way through the pipeline of its mode."""
+
+    ranks: Ranks
+    mode: Mode
+    origin: str = ""
+    done: int = 0
+    axes: Axes = field(init=False)
+    named: Axes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.named = self.ranks.live_of(self.mode, self.origin)
+        self.axes = self.ranks.first_axes(self.mode, self.origin)
+
+    def sees(self, entry: PipelineEntry) -> Axes:
+        """What a transform sees of this rank."""
+        return self.ranks.seen_by(entry, self.named, self.axes)
+
+    def to_collective(self) -> PipelineEntry:
+        """The next collective, after what this rank does alone before it."""
+        for entry in self.mode.pipeline[self.done :]:
+            self.done += 1
+            if self.ranks.transform(entry).collective:
+                return entry
+            self.alone(entry)
+        raise AssertionError("ranks of one round run the same collectives")
+
+    def alone(self, entry: PipelineEntry) -> None:
+        """Runs a transform that takes nothing over ranks."""
+        step = self.ranks.transform(entry)
+        local, whole = self.sees(entry), written_in_full(step, self.ranks)
+        self.assign(
+            step,
+            {
+                name: substitute(substitute(self.ranks.rewrite(value), whole), local)
+                for name, value in step.assigns
+            },
+        )
+
+    def assign(self, step: Transform, values: Axes) -> None:
+        """Takes over new values of axes, where the transform applies."""
+        applies = self.ranks.rewrite(step.when)
+        self.axes = {
+            name: fold(Conditional(applies, values[name], old)) if name in values else old
+            for name, old in self.axes.items()
+        }
+
+
+@dataclass
+class _Pair:
+    """The own rank and the one that all others are like."""
+
+    ranks: Ranks
+    own: _Rank
+    other: _Rank
+
+    def stages(self, of_runner: tuple[PipelineEntry, ...]) -> tuple[Stage, ...]:
+        """The axes of the own rank after each transform."""
+        mode = self.own.mode
+        found = [Stage(None, TRUE, dict(self.own.axes), mode.place)]
+        for position, entry in enumerate((*mode.pipeline, *of_runner)):
+            step = self.ranks.transform(entry)
+            if step.collective:
+                joined = self.other.to_collective()
+                self._together(step, self.own.sees(entry), self.other.sees(joined))
+            else:
+                self.own.alone(entry)
+            applies, later = self.ranks.rewrite(step.when), position >= len(mode.pipeline)
+            found.append(Stage(step.name, applies, dict(self.own.axes), entry.place, later))
+        return tuple(found)
+
+    def _together(self, step: Transform, own: Axes, other: Axes) -> None:
+        whole = written_in_full(step, self.ranks)
+        values = {
+            name: substitute(self.ranks.rewrite(value), whole) for name, value in step.assigns
+        }
+        for rank, sees in ((self.own, own), (self.other, other)):
+            rank.assign(
+                step, {name: self._on(value, sees, own, other) for name, value in values.items()}
+            )
+
+    def _on(self, node: Expr, rank: Axes, own: Axes, other: Axes) -> Expr:
+        """The value on one of the two ranks, each of which sees what all bring."""
+        if not asks_ranks(node):
+            return substitute(node, rank)
+        if isinstance(node, Over):
+            return self._over(node, own, other)
+        parts = children(node)
+        return rebuild(node, tuple(self._on(part, rank, own, other) for part in parts))
+
+    def _over(self, node: Over, own: Axes, other: Axes) -> Expr:
+        mine, theirs = (self._on(node.operand, each, own, other) for each in (own, other))
+        if node.aggregate == "max_ranks":
+            return fold(Call("max", (mine, theirs)))
+        others = Binary("-", self.ranks.rank_count(), Integer(1))
+        return fold(Binary("+", mine, Binary("*", others, theirs)))
