@@ -447,13 +447,12 @@ class EagerTargetCapacities:
     Attained in adaptive_verify by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max_running_requests.
 
-    Attained in decode_beside_extend by requests = max_running_requests, requests@extend = 1,
-    tokens@extend = 1.
+    Attained in decode_beside_extend by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
     Attained in extend by requests = min(max_running_requests, prefill_limit_target), tokens =
-    min(max_running_requests, prefill_limit_target), requests@decode_beside_extend = 1.
+    min(max_running_requests, prefill_limit_target).
 
     Attained in target_verify by requests = max_running_requests.
     """
@@ -1002,8 +1001,7 @@ class PrefillGraphTargetCapacities:
     tokens = min(max_running_requests, prefill_limit_target, max(captured_tokens) // cp_align *
     cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_target,
     prefill_limit_target if require_mlp_sync else max(captured_tokens)),
-    requests@decode_beside_extend = 1, requests@extend = 1, tokens@extend = 1, brought 0 = 0,
-    brought 1 = 0.
+    requests@decode_beside_extend = 1, requests@extend = 1, tokens@extend = 1.
     """
     # specs/sglang/engine.yaml:8
     tokens: int
@@ -1095,7 +1093,7 @@ class PrefillGraphDraftCapacities:
     tokens = min(max_running_requests, prefill_limit_draft, max(captured_tokens) // cp_align *
     cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft,
     prefill_limit_draft if require_mlp_sync else max(captured_tokens)), requests@extend = 1,
-    tokens@extend = 1, brought 0 = 0.
+    tokens@extend = 1.
     """
     # specs/sglang/engine.yaml:8
     tokens: int
