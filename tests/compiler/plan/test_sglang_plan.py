@@ -1,4 +1,4 @@
-"""What the plan of SGLang's eager runners takes, beside what SGLang allocates for the same ones."""
+"""What the plan of SGLang's runners takes, beside what SGLang allocates for the same ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import prod
 
 import pytest
 
+from support.sglang_memory import Compared, compared, geometric_mean
 from support.sglang_table import ROOT, Row, rows
 from ullage.analyse import analyse
 from ullage.analysis import Analysis
@@ -16,6 +17,11 @@ from ullage.configuration.values import complete
 from ullage.plan.arenas import PlacedArena, arenas_for
 from ullage.plan.model import ALIGNMENT
 from ullage.plan.validate import flaws_of
+
+pytestmark = pytest.mark.slow
+
+LARGER_THAN_SGLANG: tuple[str, ...] = ()
+"""Configurations in which the plan of all runners takes more than SGLang allocates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,6 @@ def planned_bytes(analysis: Analysis, configuration: Configuration) -> int:
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
-@pytest.mark.slow
 def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
     analysis: Analysis, configuration: Configuration
 ) -> None:
@@ -69,7 +74,6 @@ def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
-@pytest.mark.slow
 def test_the_plan_takes_less_than_sglang(analysis: Analysis, configuration: Configuration) -> None:
     assert planned_bytes(analysis, configuration) < configuration.sglang_bytes
 
@@ -83,3 +87,41 @@ def test_workers_that_take_turns_halve_what_they_take(analysis: Analysis) -> Non
             shares.append(planned_bytes(analysis, configuration) / alone)
     assert len(shares) == 3
     assert prod(shares) ** (1 / len(shares)) < 0.75
+
+
+@pytest.fixture(scope="module")
+def whole(analysis: Analysis) -> tuple[Compared, ...]:
+    return tuple(compared(analysis))
+
+
+def test_every_configuration_is_compared_with_all_its_runners(whole: tuple[Compared, ...]) -> None:
+    assert len(whole) == 8
+    for each in whole:
+        laid_out = {runner.name for arena in each.arenas for runner in arena.runners}
+        assert {"eager_target", "decode_graph_target"} < laid_out
+
+
+def test_the_placement_of_all_runners_has_no_flaw(
+    analysis: Analysis, whole: tuple[Compared, ...]
+) -> None:
+    for each in whole:
+        assert flaws_of(each.arenas, analysis.resolved, each.values, ALIGNMENT) == (), each.name
+
+
+def test_all_runners_take_no_more_than_two_thirds_of_what_sglang_allocates(
+    whole: tuple[Compared, ...],
+) -> None:
+    assert geometric_mean([each.ratio for each in whole]) <= 0.65
+
+
+def test_what_is_neither_logits_nor_a_workspace_takes_two_fifths(
+    whole: tuple[Compared, ...],
+) -> None:
+    assert geometric_mean([each.avoidable_ratio for each in whole]) <= 0.4
+
+
+def test_no_other_configuration_takes_more_than_sglang_allocates(
+    whole: tuple[Compared, ...],
+) -> None:
+    larger = tuple(each.name for each in whole if each.planned > each.sglang.all)
+    assert larger == LARGER_THAN_SGLANG
