@@ -47,11 +47,8 @@ def runners_of(row: Compared) -> Mapping[str, int]:
 
 
 def report(rows: Sequence[Compared]) -> Table:
-    """A row for each configuration, and below it one for each of its runners."""
-    table = Table(title="input buffers, MiB", box=SIMPLE_HEAD, pad_edge=False)
-    headings = ("planned", "alone", "SGLang", "ratio", "without", "SGLang", "ratio")
-    table.add_column("", no_wrap=True)
-    for heading in headings:
+    table = _table("input buffers, MiB")
+    for heading in ("planned", "alone", "SGLang", "ratio", "without", "SGLang", "ratio"):
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
@@ -61,13 +58,27 @@ def report(rows: Sequence[Compared]) -> Table:
             *(mebibytes(each) for each in (row.avoidable, row.sglang.avoidable)),
             f"{row.avoidable_ratio:.3f}",
         )
-        for name, taken in runners_of(row).items():
-            table.add_row(f" {name}", "", mebibytes(taken), style="dim")
     return table
 
 
-def mebibytes(count: int) -> str:
-    return f"{count / MEBIBYTE:.2f}"
+def runners(rows: Sequence[Compared]) -> Table:
+    table = _table("each runner alone, MiB")
+    table.add_column("runner", no_wrap=True)
+    table.add_column("planned", justify="right")
+    for row in rows:
+        for position, (name, taken) in enumerate(runners_of(row).items()):
+            table.add_row("" if position else row.name, name, mebibytes(taken, digits=2))
+    return table
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("configuration", no_wrap=True)
+    return table
+
+
+def mebibytes(count: int, digits: int = 1) -> str:
+    return f"{count / MEBIBYTE:.{digits}f}"
 
 
 def measured(rows: Sequence[Compared]) -> Mapping[str, object]:
@@ -100,6 +111,7 @@ def main() -> int:
     asked = arguments()
     rows = list(compared(analyse(ROOT / "specs" / "sglang")))
     console = Console()
+    console.print(runners(rows))
     console.print(report(rows))
     console.print("alone: each runner in an arena of its own")
     console.print("without: no logits outputs and no vendor workspaces, on both sides")

@@ -9,6 +9,7 @@ from math import prod
 
 import pytest
 
+from support.sglang_graphs import graph_rows
 from support.sglang_memory import Compared, compared, geometric_mean
 from support.sglang_table import ROOT, Row, rows
 from ullage.analyse import analyse
@@ -64,13 +65,16 @@ def planned_bytes(analysis: Analysis, configuration: Configuration) -> int:
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
-def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker(
+def test_the_plan_has_no_gap_and_takes_no_more_than_the_largest_worker_and_what_is_kept(
     analysis: Analysis, configuration: Configuration
 ) -> None:
+    kept_parts = {runner.kept for runner in analysis.plan.runners}
     for arena in placed(analysis, configuration):
+        kept = [runner.bytes for runner in arena.runners if runner.name in kept_parts]
+        turns = [runner.bytes for runner in arena.runners if runner.name not in kept_parts]
         assert arena.gap == 0
-        assert arena.bytes == max(runner.bytes for runner in arena.runners)
-        assert len(arena.runners) == len(configuration.runners)
+        assert arena.bytes == max(turns) + sum(kept)
+        assert len(turns) == len(configuration.runners)
 
 
 @pytest.mark.parametrize("configuration", list(configurations()), ids=lambda each: each.name)
@@ -97,8 +101,10 @@ def whole(analysis: Analysis) -> tuple[Compared, ...]:
 def test_every_configuration_is_compared_with_all_its_runners(whole: tuple[Compared, ...]) -> None:
     assert len(whole) == 8
     for each in whole:
-        laid_out = {runner.name for arena in each.arenas for runner in arena.runners}
-        assert {"eager_target", "decode_graph_target"} < laid_out
+        names = {runner.name for arena in each.arenas for runner in arena.runners}
+        laid_out = {name.removesuffix("_kept") for name in names}
+        graphs = {f"{row.runner}_{row.worker}" for row in graph_rows() if row.name == each.name}
+        assert graphs | {"eager_target"} <= laid_out, each.name
 
 
 def test_the_placement_of_all_runners_has_no_flaw(
