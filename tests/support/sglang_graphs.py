@@ -21,6 +21,8 @@ GRAPH_NAMES = {
     "draft_recurrent_hidden": "draft_hidden_size",
     "draft_input_hidden": "draft_input_size",
     "mamba_track": "mamba_extra_buffer",
+    "heads_local": "attention_heads",
+    "v_dim": "value_head_size",
 }
 """The names that the table has for what only graphs and their slots are sized by."""
 

@@ -507,63 +507,93 @@ class DecodeGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/target.yaml:3
+    # specs/sglang/backends/target.yaml:4
     page_table: Tensor | None
     """[requests, context_pages], int32: pages of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:6
+    # specs/sglang/backends/target.yaml:7
     cache_seqlens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:9
+    # specs/sglang/backends/target.yaml:10
     cu_seqlens_q: Tensor | None
     """[requests + 1], int32: where the queries of each request begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:12
+    # specs/sglang/backends/target.yaml:13
     cu_seqlens_k: Tensor | None
     """[requests + 1], int32: where its keys begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:15
+    # specs/sglang/backends/target.yaml:16
     verify_mask: Tensor | None
     """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
     in capture, target_verify; only where has_verify_mask.
     """
-    # specs/sglang/backends/target.yaml:19
+    # specs/sglang/backends/target.yaml:20
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:22
+    # specs/sglang/backends/target.yaml:23
     triton_qo_indptr: Tensor | None
     """[requests + 1], int64: where its queries begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:25
+    # specs/sglang/backends/target.yaml:26
     triton_mask_indptr: Tensor | None
     """[requests + 1], int64: where its mask begins; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:28
+    # specs/sglang/backends/target.yaml:29
     triton_kv_indices: Tensor | None
     """[tokens * context_length], int64: slots of all keys; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:31
+    # specs/sglang/backends/target.yaml:32
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; loaded in capture, decode, dllm_extend, idle, target_verify; only where
     has_triton_tables.
     """
-    # specs/sglang/backends/target.yaml:35
+    # specs/sglang/backends/target.yaml:36
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; loaded in capture,
     decode, dllm_extend, idle, target_verify; only where has_triton_tables.
     """
-    # specs/sglang/backends/target.yaml:39
+    # specs/sglang/backends/target.yaml:40
     triton_num_kv_splits: Tensor | None
     """[tokens], int32: parts of each sequence; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:42
+    # specs/sglang/backends/target.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where
     has_flashinfer_tables.
     """
-    # specs/sglang/backends/target.yaml:45
+    # specs/sglang/backends/target.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:48
+    # specs/sglang/backends/target.yaml:49
     flashinfer_last_page_len: Tensor | None
     """[requests], int32: keys on its last page; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:51
+    # specs/sglang/backends/target.yaml:52
     flashinfer_kv_indices: Tensor | None
     """[tokens * context_length], int32: slots of all keys; only where has_flashinfer_tables."""
+    # specs/sglang/backends/target.yaml:55
+    flashinfer_cross_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the encoder's keys of each request begin; only where
+    has_flashinfer_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/target.yaml:59
+    flashinfer_cross_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries of the encoder begin; only where
+    has_flashinfer_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/target.yaml:63
+    flashinfer_cross_kv_indices: Tensor | None
+    """[tokens * context_length], int32: slots of all keys of the encoder; only where
+    has_flashinfer_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/target.yaml:67
+    flashinfer_custom_mask: Tensor | None
+    """[tokens * context_length], uint8: which keys each token sees; only where
+    has_flashinfer_tables.
+    """
+    # specs/sglang/backends/target.yaml:70
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; loaded in
+    capture, decode, dllm_extend, idle, target_verify; only where has_flashinfer_tables.
+    """
+    # specs/sglang/backends/target.yaml:74
+    graph_input_embeds: Tensor | None
+    """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
+    token ids; only where enable_decode_graph.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -658,6 +688,16 @@ class DraftExtendGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/draft.yaml:27
+    draft_extend_page_table: Tensor | None
+    """[requests, context_pages], int32: pages of each sequence; only where
+    has_draft_extend_graph and has_tables.
+    """
+    # specs/sglang/backends/draft.yaml:30
+    draft_extend_cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_draft_extend_graph and
+    has_tables.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -764,6 +804,16 @@ class DraftGraphDraftBatch:
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens * context_length], int32: slots of all keys; only where
     has_draft_graph and has_flashinfer_tables.
+    """
+    # specs/sglang/backends/draft.yaml:19
+    draft_page_tables: Tensor | None
+    """[speculative_num_steps - 1, requests, context_pages], int32: pages of each sequence, for
+    each step after the first; only where has_draft_graph and has_tables.
+    """
+    # specs/sglang/backends/draft.yaml:23
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step after
+    the first; only where has_draft_graph and has_tables.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -1021,6 +1071,31 @@ class FrozenKvGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/draft.yaml:41
+    frozen_triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each branch begin; only where has_frozen_graph
+    and has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:45
+    frozen_triton_kv_indices: Tensor | None
+    """[tokens * context_length], int64: slots of all keys, in the pool of the target; only where
+    has_frozen_graph and has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:49
+    frozen_triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_frozen_graph and
+    has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:52
+    frozen_triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_frozen_graph and has_triton_tables.
+    """
+    # specs/sglang/backends/draft.yaml:56
+    frozen_triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_frozen_graph and has_triton_tables.
+    """
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
     """[tokens], int64: rotary positions."""
@@ -1091,6 +1166,16 @@ class MultiLayerGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/draft.yaml:33
+    layer_page_tables: Tensor | None
+    """[speculative_num_steps, requests, context_pages], int32: pages of each sequence, for each
+    layer; only where has_multi_layer_graph and has_tables.
+    """
+    # specs/sglang/backends/draft.yaml:37
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
+    where has_multi_layer_graph and has_tables.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1248,6 +1333,14 @@ class PrefillGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
+    where splits_prefill.
+    """
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
+    """[tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1338,6 +1431,14 @@ class PrefillGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
+    where splits_prefill.
+    """
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
+    """[tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""

@@ -39,7 +39,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:9
+    # specs/sglang/backends/target.yaml:10
     cu_seqlens_q_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -48,7 +48,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:12
+    # specs/sglang/backends/target.yaml:13
     cu_seqlens_k_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -57,7 +57,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:19
+    # specs/sglang/backends/target.yaml:20
     triton_kv_indptr_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -66,7 +66,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:22
+    # specs/sglang/backends/target.yaml:23
     triton_qo_indptr_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -75,7 +75,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:25
+    # specs/sglang/backends/target.yaml:26
     triton_mask_indptr_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -84,7 +84,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:28
+    # specs/sglang/backends/target.yaml:29
     triton_kv_indices_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -94,7 +94,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:42
+    # specs/sglang/backends/target.yaml:43
     flashinfer_kv_indptr_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -103,7 +103,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:45
+    # specs/sglang/backends/target.yaml:46
     flashinfer_qo_indptr_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -112,7 +112,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:51
+    # specs/sglang/backends/target.yaml:52
     flashinfer_kv_indices_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -122,7 +122,45 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:15
+    # specs/sglang/backends/target.yaml:55
+    flashinfer_cross_kv_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:59
+    flashinfer_cross_qo_indptr_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) + 1.
+
+    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:63
+    flashinfer_cross_kv_indices_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    context_length.
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:67
+    flashinfer_custom_mask_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    context_length.
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/backends/target.yaml:16
     verify_mask_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -191,6 +229,26 @@ class DecodeGraphTargetCapacities:
             )
             * config.context_length
         )
+        flashinfer_cross_kv_indptr_0 = max(present(config.captured)) + 1
+        flashinfer_cross_qo_indptr_0 = max(present(config.captured)) + 1
+        flashinfer_cross_kv_indices_0 = (
+            max(present(config.captured))
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else config.target_width
+            )
+            * config.context_length
+        )
+        flashinfer_custom_mask_0 = (
+            max(present(config.captured))
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else config.target_width
+            )
+            * config.context_length
+        )
         verify_mask_0 = max(present(config.captured)) * config.target_width * config.mask_width
         custom_mask_0 = max(
             present(config.captured)
@@ -213,6 +271,10 @@ class DecodeGraphTargetCapacities:
             flashinfer_kv_indptr_0=flashinfer_kv_indptr_0,
             flashinfer_qo_indptr_0=flashinfer_qo_indptr_0,
             flashinfer_kv_indices_0=flashinfer_kv_indices_0,
+            flashinfer_cross_kv_indptr_0=flashinfer_cross_kv_indptr_0,
+            flashinfer_cross_qo_indptr_0=flashinfer_cross_qo_indptr_0,
+            flashinfer_cross_kv_indices_0=flashinfer_cross_kv_indices_0,
+            flashinfer_custom_mask_0=flashinfer_custom_mask_0,
             verify_mask_0=verify_mask_0,
             custom_mask_0=custom_mask_0,
         )
@@ -777,6 +839,22 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
+    # specs/sglang/backends/draft.yaml:41
+    frozen_triton_kv_indptr_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) + 1.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
+    # specs/sglang/backends/draft.yaml:45
+    frozen_triton_kv_indices_0: int
+    """Bound by capture_frozen; proved: sound and tight.
+
+    Formula: max(captured_branches) * context_length.
+
+    Attained in capture_frozen by requests = max(captured_branches).
+    """
     # specs/sglang/slots.yaml:117
     frozen_hidden_states_0: int
     """Bound by capture_frozen; proved: sound and tight.
@@ -830,6 +908,8 @@ class FrozenKvGraphDraftCapacities:
             )
         requests = max(present(config.captured_branches))
         tokens = max(present(config.captured_branches))
+        frozen_triton_kv_indptr_0 = max(present(config.captured_branches)) + 1
+        frozen_triton_kv_indices_0 = max(present(config.captured_branches)) * config.context_length
         frozen_hidden_states_0 = max(present(config.captured_branches)) // present(
             config.speculative_eagle_topk
         )
@@ -845,6 +925,8 @@ class FrozenKvGraphDraftCapacities:
         return cls(
             requests=requests,
             tokens=tokens,
+            frozen_triton_kv_indptr_0=frozen_triton_kv_indptr_0,
+            frozen_triton_kv_indices_0=frozen_triton_kv_indices_0,
             frozen_hidden_states_0=frozen_hidden_states_0,
             frozen_bonus_tokens_0=frozen_bonus_tokens_0,
             frozen_topk_p_0=frozen_topk_p_0,

@@ -154,6 +154,8 @@ class Config:
     value_head_size: Width of a value head; [1, 4096].
     triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
         attention_backend == triton.
+    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
+        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -357,19 +359,24 @@ class Config:
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:163
+    # specs/sglang/engine.yaml:162
+    flashinfer_workspace_bytes: int | None = None
+    """What kernels of this backend work in, more for some models and for deterministic
+    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    """
+    # specs/sglang/engine.yaml:166
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:165
+    # specs/sglang/engine.yaml:168
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:171
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:170
+    # specs/sglang/engine.yaml:173
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:176
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -431,6 +438,7 @@ class Config:
         attention_heads: int = 32,
         value_head_size: int = 128,
         triton_kv_splits: int | None = None,
+        flashinfer_workspace_bytes: int | None = None,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -642,10 +650,15 @@ class Config:
         # specs/sglang/engine.yaml:159
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:165
+        # specs/sglang/engine.yaml:162
+        if flashinfer_workspace_bytes is None and (
+            attention_backend == AttentionBackend.FLASHINFER
+        ):
+            flashinfer_workspace_bytes = 402653184
+        # specs/sglang/engine.yaml:168
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:170
+        # specs/sglang/engine.yaml:173
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -703,6 +716,7 @@ class Config:
             attention_heads=attention_heads,
             value_head_size=value_head_size,
             triton_kv_splits=triton_kv_splits,
+            flashinfer_workspace_bytes=flashinfer_workspace_bytes,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -1122,8 +1136,24 @@ class Config:
                     "attention_backend == triton",
                     "specs/sglang/engine.yaml:159",
                 )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.FLASHINFER:
+                problems.integer(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    1,
+                    17179869184,
+                    "specs/sglang/engine.yaml:162",
+                )
+            else:
+                problems.unset(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    "attention_backend == flashinfer",
+                    "specs/sglang/engine.yaml:162",
+                )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:163"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:166"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1132,17 +1162,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:165",
+                    "specs/sglang/engine.yaml:168",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:165",
+                    "specs/sglang/engine.yaml:168",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:168"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:171"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1151,16 +1181,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:173",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:173",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:173")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:176")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1222,7 +1252,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:255",
+                    "specs/sglang/engine.yaml:258",
                 )
             )
         if problems.passed(
@@ -1277,7 +1307,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:281",
+                    "specs/sglang/engine.yaml:287",
                 )
             )
         if problems.passed(
@@ -1322,7 +1352,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:293",
+                    "specs/sglang/engine.yaml:299",
                 )
             )
         if problems.passed(
@@ -1372,7 +1402,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:323",
+                    "specs/sglang/engine.yaml:329",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1385,7 +1415,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:177",
+                "specs/sglang/engine.yaml:180",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1396,7 +1426,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:179",
+                "specs/sglang/engine.yaml:182",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1407,7 +1437,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:181",
+                "specs/sglang/engine.yaml:184",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1430,7 +1460,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:184",
+                "specs/sglang/engine.yaml:187",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1451,7 +1481,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:187",
+                "specs/sglang/engine.yaml:190",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1475,7 +1505,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:190",
+                "specs/sglang/engine.yaml:193",
             )
         if problems.passed(
             "tp_size",
@@ -1512,7 +1542,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:193",
+                "specs/sglang/engine.yaml:196",
             )
         if problems.passed(
             "tp_size",
@@ -1544,7 +1574,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:196",
+                "specs/sglang/engine.yaml:199",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1555,7 +1585,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:198",
+                "specs/sglang/engine.yaml:201",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1567,7 +1597,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:200",
+                "specs/sglang/engine.yaml:203",
             )
         if problems.passed(
             "request_pool_size",
@@ -1590,7 +1620,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:202",
+                "specs/sglang/engine.yaml:205",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1601,7 +1631,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:208",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1609,7 +1639,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:207",
+                "specs/sglang/engine.yaml:210",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1620,7 +1650,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:209",
+                "specs/sglang/engine.yaml:212",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1633,53 +1663,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:211",
+                "specs/sglang/engine.yaml:214",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:218
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:216
+    # specs/sglang/engine.yaml:219
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:217
+    # specs/sglang/engine.yaml:220
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:221
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:222
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:223
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:224
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:225
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1688,19 +1718,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:226
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:227
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:225
+    # specs/sglang/engine.yaml:228
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1710,13 +1740,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:231
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:232
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1734,7 +1764,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:237
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1746,7 +1776,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:237
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1760,7 +1790,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:240
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1772,13 +1802,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:241
+    # specs/sglang/engine.yaml:244
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:330
+    # specs/sglang/engine.yaml:336
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1804,7 +1834,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:343
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1816,13 +1846,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:347
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:247
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1832,7 +1862,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:249
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1842,19 +1872,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:252
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:255
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:258
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1868,19 +1898,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:261
+    # specs/sglang/engine.yaml:264
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:264
+    # specs/sglang/engine.yaml:267
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:265
+    # specs/sglang/engine.yaml:268
     @cached_property
     def has_tables(self) -> bool:
         """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
@@ -1890,19 +1920,19 @@ class Config:
             self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
         )
 
-    # specs/sglang/engine.yaml:266
+    # specs/sglang/engine.yaml:269
     @cached_property
     def has_triton_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == triton`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:270
     @cached_property
     def has_flashinfer_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == flashinfer`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
 
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:271
     @cached_property
     def has_verify_mask(self) -> bool:
         """`enable_decode_graph and speculative and (attention_backend == fa3 or
@@ -1914,13 +1944,13 @@ class Config:
             and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
         )
 
-    # specs/sglang/engine.yaml:269
+    # specs/sglang/engine.yaml:272
     @cached_property
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:275
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -1934,7 +1964,7 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:280
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1943,7 +1973,17 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:283
+    @cached_property
+    def splits_prefill(self) -> bool:
+        """Ranks compute shares of a prompt in prefill graphs."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
+            and self.attn_cp_size > 1
+        )
+
+    # specs/sglang/engine.yaml:286
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1952,7 +1992,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:281
+    # specs/sglang/engine.yaml:287
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -1970,7 +2010,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:289
+    # specs/sglang/engine.yaml:295
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -1980,7 +2020,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:293
+    # specs/sglang/engine.yaml:299
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -1994,7 +2034,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:305
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2006,7 +2046,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:301
+    # specs/sglang/engine.yaml:307
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2016,13 +2056,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:303
+    # specs/sglang/engine.yaml:309
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:305
+    # specs/sglang/engine.yaml:311
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2039,7 +2079,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:314
+    # specs/sglang/engine.yaml:320
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2047,7 +2087,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:318
+    # specs/sglang/engine.yaml:324
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2056,7 +2096,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:320
+    # specs/sglang/engine.yaml:326
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2066,7 +2106,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:323
+    # specs/sglang/engine.yaml:329
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2080,7 +2120,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:335
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2088,7 +2128,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:342
+    # specs/sglang/engine.yaml:348
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2162,9 +2202,10 @@ _ARGUMENTS: Final = (
     Argument("attention_heads", int, "specs/sglang/engine.yaml:157"),
     Argument("value_head_size", int, "specs/sglang/engine.yaml:158"),
     Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:159"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:163"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:165"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:168"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:170"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:173"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:162"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:166"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:168"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:171"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:173"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:176"),
 )

@@ -63,7 +63,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -92,7 +92,7 @@ def pad_capture(rows: Rows) -> Rows:
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -125,7 +125,7 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -158,7 +158,7 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -191,7 +191,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -224,7 +224,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:43, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -479,7 +479,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:51
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -506,7 +506,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:45",
+                place="specs/sglang/runners/decode_graph.yaml:51",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -668,7 +668,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:51
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -695,7 +695,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:45",
+                place="specs/sglang/runners/decode_graph.yaml:51",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -775,7 +775,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:51
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -802,7 +802,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:45",
+                place="specs/sglang/runners/decode_graph.yaml:51",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -865,7 +865,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:51
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -892,7 +892,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:45",
+                place="specs/sglang/runners/decode_graph.yaml:51",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -974,7 +974,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:45
+        # specs/sglang/runners/decode_graph.yaml:51
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1001,7 +1001,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:45",
+                place="specs/sglang/runners/decode_graph.yaml:51",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1271,6 +1271,11 @@ class DecodeGraphTargetRunner:
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
                 flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1293,6 +1298,7 @@ class DecodeGraphTargetRunner:
                 verify_mask=None,
                 triton_attn_logits=None,
                 triton_attn_lse=None,
+                flashinfer_workspace=None,
                 custom_mask=None,
                 graph_logits=None,
                 input_embeds=live.input_embeds,
@@ -1301,19 +1307,24 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_adaptive_verify(live)
-        # specs/sglang/backends/target.yaml:3
-        # specs/sglang/backends/target.yaml:6
-        # specs/sglang/backends/target.yaml:9
-        # specs/sglang/backends/target.yaml:12
-        # specs/sglang/backends/target.yaml:19
-        # specs/sglang/backends/target.yaml:22
-        # specs/sglang/backends/target.yaml:25
-        # specs/sglang/backends/target.yaml:28
-        # specs/sglang/backends/target.yaml:39
-        # specs/sglang/backends/target.yaml:42
-        # specs/sglang/backends/target.yaml:45
-        # specs/sglang/backends/target.yaml:48
-        # specs/sglang/backends/target.yaml:51
+        # specs/sglang/backends/target.yaml:4
+        # specs/sglang/backends/target.yaml:7
+        # specs/sglang/backends/target.yaml:10
+        # specs/sglang/backends/target.yaml:13
+        # specs/sglang/backends/target.yaml:20
+        # specs/sglang/backends/target.yaml:23
+        # specs/sglang/backends/target.yaml:26
+        # specs/sglang/backends/target.yaml:29
+        # specs/sglang/backends/target.yaml:40
+        # specs/sglang/backends/target.yaml:43
+        # specs/sglang/backends/target.yaml:46
+        # specs/sglang/backends/target.yaml:49
+        # specs/sglang/backends/target.yaml:52
+        # specs/sglang/backends/target.yaml:55
+        # specs/sglang/backends/target.yaml:59
+        # specs/sglang/backends/target.yaml:63
+        # specs/sglang/backends/target.yaml:67
+        # specs/sglang/backends/target.yaml:74
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1383,6 +1394,11 @@ class DecodeGraphTargetRunner:
             flashinfer_qo_indptr=views.flashinfer_qo_indptr,
             flashinfer_last_page_len=views.flashinfer_last_page_len,
             flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1407,6 +1423,7 @@ class DecodeGraphTargetRunner:
             verify_mask=None,
             triton_attn_logits=None,
             triton_attn_lse=None,
+            flashinfer_workspace=None,
             custom_mask=None,
             graph_logits=None,
             input_embeds=live.input_embeds,
@@ -1536,6 +1553,11 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.flashinfer_qo_indptr, None)
         poison_around(self.registry.flashinfer_last_page_len, None)
         poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
+        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
+        poison_around(self.registry.flashinfer_cross_kv_indices, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1556,6 +1578,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.graph_logits, None)
 
@@ -1866,6 +1889,12 @@ class DecodeGraphTargetRunner:
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
                 flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1893,22 +1922,28 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_capturing(live)
-        # specs/sglang/backends/target.yaml:3
-        # specs/sglang/backends/target.yaml:6
-        # specs/sglang/backends/target.yaml:9
-        # specs/sglang/backends/target.yaml:12
-        # specs/sglang/backends/target.yaml:15
-        # specs/sglang/backends/target.yaml:19
-        # specs/sglang/backends/target.yaml:22
-        # specs/sglang/backends/target.yaml:25
-        # specs/sglang/backends/target.yaml:28
-        # specs/sglang/backends/target.yaml:31
-        # specs/sglang/backends/target.yaml:35
-        # specs/sglang/backends/target.yaml:39
-        # specs/sglang/backends/target.yaml:42
-        # specs/sglang/backends/target.yaml:45
-        # specs/sglang/backends/target.yaml:48
-        # specs/sglang/backends/target.yaml:51
+        # specs/sglang/backends/target.yaml:4
+        # specs/sglang/backends/target.yaml:7
+        # specs/sglang/backends/target.yaml:10
+        # specs/sglang/backends/target.yaml:13
+        # specs/sglang/backends/target.yaml:16
+        # specs/sglang/backends/target.yaml:20
+        # specs/sglang/backends/target.yaml:23
+        # specs/sglang/backends/target.yaml:26
+        # specs/sglang/backends/target.yaml:29
+        # specs/sglang/backends/target.yaml:32
+        # specs/sglang/backends/target.yaml:36
+        # specs/sglang/backends/target.yaml:40
+        # specs/sglang/backends/target.yaml:43
+        # specs/sglang/backends/target.yaml:46
+        # specs/sglang/backends/target.yaml:49
+        # specs/sglang/backends/target.yaml:52
+        # specs/sglang/backends/target.yaml:55
+        # specs/sglang/backends/target.yaml:59
+        # specs/sglang/backends/target.yaml:63
+        # specs/sglang/backends/target.yaml:67
+        # specs/sglang/backends/target.yaml:70
+        # specs/sglang/backends/target.yaml:74
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1990,6 +2025,12 @@ class DecodeGraphTargetRunner:
             flashinfer_qo_indptr=views.flashinfer_qo_indptr,
             flashinfer_last_page_len=views.flashinfer_last_page_len,
             flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2143,6 +2184,12 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.flashinfer_qo_indptr, None)
         poison_around(self.registry.flashinfer_last_page_len, None)
         poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
+        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
+        poison_around(self.registry.flashinfer_cross_kv_indices, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2452,6 +2499,12 @@ class DecodeGraphTargetRunner:
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
                 flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2480,21 +2533,27 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_decode(live)
-        # specs/sglang/backends/target.yaml:3
-        # specs/sglang/backends/target.yaml:6
-        # specs/sglang/backends/target.yaml:9
-        # specs/sglang/backends/target.yaml:12
-        # specs/sglang/backends/target.yaml:19
-        # specs/sglang/backends/target.yaml:22
-        # specs/sglang/backends/target.yaml:25
-        # specs/sglang/backends/target.yaml:28
-        # specs/sglang/backends/target.yaml:31
-        # specs/sglang/backends/target.yaml:35
-        # specs/sglang/backends/target.yaml:39
-        # specs/sglang/backends/target.yaml:42
-        # specs/sglang/backends/target.yaml:45
-        # specs/sglang/backends/target.yaml:48
-        # specs/sglang/backends/target.yaml:51
+        # specs/sglang/backends/target.yaml:4
+        # specs/sglang/backends/target.yaml:7
+        # specs/sglang/backends/target.yaml:10
+        # specs/sglang/backends/target.yaml:13
+        # specs/sglang/backends/target.yaml:20
+        # specs/sglang/backends/target.yaml:23
+        # specs/sglang/backends/target.yaml:26
+        # specs/sglang/backends/target.yaml:29
+        # specs/sglang/backends/target.yaml:32
+        # specs/sglang/backends/target.yaml:36
+        # specs/sglang/backends/target.yaml:40
+        # specs/sglang/backends/target.yaml:43
+        # specs/sglang/backends/target.yaml:46
+        # specs/sglang/backends/target.yaml:49
+        # specs/sglang/backends/target.yaml:52
+        # specs/sglang/backends/target.yaml:55
+        # specs/sglang/backends/target.yaml:59
+        # specs/sglang/backends/target.yaml:63
+        # specs/sglang/backends/target.yaml:67
+        # specs/sglang/backends/target.yaml:70
+        # specs/sglang/backends/target.yaml:74
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2567,6 +2626,12 @@ class DecodeGraphTargetRunner:
             flashinfer_qo_indptr=views.flashinfer_qo_indptr,
             flashinfer_last_page_len=views.flashinfer_last_page_len,
             flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2720,6 +2785,12 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.flashinfer_qo_indptr, None)
         poison_around(self.registry.flashinfer_last_page_len, None)
         poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
+        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
+        poison_around(self.registry.flashinfer_cross_kv_indices, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3033,6 +3104,12 @@ class DecodeGraphTargetRunner:
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
                 flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -3060,22 +3137,28 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_target_verify(live)
-        # specs/sglang/backends/target.yaml:3
-        # specs/sglang/backends/target.yaml:6
-        # specs/sglang/backends/target.yaml:9
-        # specs/sglang/backends/target.yaml:12
-        # specs/sglang/backends/target.yaml:15
-        # specs/sglang/backends/target.yaml:19
-        # specs/sglang/backends/target.yaml:22
-        # specs/sglang/backends/target.yaml:25
-        # specs/sglang/backends/target.yaml:28
-        # specs/sglang/backends/target.yaml:31
-        # specs/sglang/backends/target.yaml:35
-        # specs/sglang/backends/target.yaml:39
-        # specs/sglang/backends/target.yaml:42
-        # specs/sglang/backends/target.yaml:45
-        # specs/sglang/backends/target.yaml:48
-        # specs/sglang/backends/target.yaml:51
+        # specs/sglang/backends/target.yaml:4
+        # specs/sglang/backends/target.yaml:7
+        # specs/sglang/backends/target.yaml:10
+        # specs/sglang/backends/target.yaml:13
+        # specs/sglang/backends/target.yaml:16
+        # specs/sglang/backends/target.yaml:20
+        # specs/sglang/backends/target.yaml:23
+        # specs/sglang/backends/target.yaml:26
+        # specs/sglang/backends/target.yaml:29
+        # specs/sglang/backends/target.yaml:32
+        # specs/sglang/backends/target.yaml:36
+        # specs/sglang/backends/target.yaml:40
+        # specs/sglang/backends/target.yaml:43
+        # specs/sglang/backends/target.yaml:46
+        # specs/sglang/backends/target.yaml:49
+        # specs/sglang/backends/target.yaml:52
+        # specs/sglang/backends/target.yaml:55
+        # specs/sglang/backends/target.yaml:59
+        # specs/sglang/backends/target.yaml:63
+        # specs/sglang/backends/target.yaml:67
+        # specs/sglang/backends/target.yaml:70
+        # specs/sglang/backends/target.yaml:74
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -3149,6 +3232,12 @@ class DecodeGraphTargetRunner:
             flashinfer_qo_indptr=views.flashinfer_qo_indptr,
             flashinfer_last_page_len=views.flashinfer_last_page_len,
             flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
+            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
+            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -3302,6 +3391,12 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.flashinfer_qo_indptr, None)
         poison_around(self.registry.flashinfer_last_page_len, None)
         poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
+        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
+        poison_around(self.registry.flashinfer_cross_kv_indices, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3370,21 +3465,21 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:63
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:64
-        engine.plan_replay(batch)
         # specs/sglang/runners/decode_graph.yaml:69
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:70
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:75
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:70
+            # specs/sglang/runners/decode_graph.yaml:76
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:73
+        # specs/sglang/runners/decode_graph.yaml:79
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:73",
+            place="specs/sglang/runners/decode_graph.yaml:79",
         )
         return output
 
@@ -3392,22 +3487,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:63
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:64
-        engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:65
-        engine.capture(batch)
         # specs/sglang/runners/decode_graph.yaml:69
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:70
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:71
+        engine.capture(batch)
+        # specs/sglang/runners/decode_graph.yaml:75
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:70
+            # specs/sglang/runners/decode_graph.yaml:76
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:73
+        # specs/sglang/runners/decode_graph.yaml:79
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:73",
+            place="specs/sglang/runners/decode_graph.yaml:79",
         )
         return output

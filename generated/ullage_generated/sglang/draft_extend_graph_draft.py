@@ -62,7 +62,7 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:24,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -95,7 +95,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:24,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -393,7 +393,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:26
+        # specs/sglang/runners/draft_extend_graph.yaml:28
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -417,7 +417,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:26",
+                place="specs/sglang/runners/draft_extend_graph.yaml:28",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -655,6 +655,8 @@ class DraftExtendGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                draft_extend_page_table=views.draft_extend_page_table,
+                draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -679,6 +681,8 @@ class DraftExtendGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
+        # specs/sglang/backends/draft.yaml:27
+        # specs/sglang/backends/draft.yaml:30
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -743,6 +747,8 @@ class DraftExtendGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            draft_extend_page_table=views.draft_extend_page_table,
+            draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -886,6 +892,8 @@ class DraftExtendGraphDraftRunner:
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.draft_extend_page_table, None)
+        poison_around(self.registry.draft_extend_cache_seqlens, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -968,23 +976,23 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:41
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:42
-        engine.plan_draft_extend(batch)
         # specs/sglang/runners/draft_extend_graph.yaml:43
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:44
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:45
         engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:47
+        # specs/sglang/runners/draft_extend_graph.yaml:49
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:48
+            # specs/sglang/runners/draft_extend_graph.yaml:50
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:51
+        # specs/sglang/runners/draft_extend_graph.yaml:53
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:51",
+            place="specs/sglang/runners/draft_extend_graph.yaml:53",
         )
         return output
 
@@ -992,20 +1000,20 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:41
+        # specs/sglang/runners/draft_extend_graph.yaml:43
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:42
+        # specs/sglang/runners/draft_extend_graph.yaml:44
         engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:47
+        # specs/sglang/runners/draft_extend_graph.yaml:49
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:48
+            # specs/sglang/runners/draft_extend_graph.yaml:50
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:51
+        # specs/sglang/runners/draft_extend_graph.yaml:53
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:51",
+            place="specs/sglang/runners/draft_extend_graph.yaml:53",
         )
         return output

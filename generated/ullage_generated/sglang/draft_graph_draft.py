@@ -62,7 +62,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:28, specs/sglang/transforms.yaml:32
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
         next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
@@ -94,7 +94,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:28, specs/sglang/transforms.yaml:32
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
         next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
@@ -371,7 +371,7 @@ class DraftGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_graph.yaml:30
+        # specs/sglang/runners/draft_graph.yaml:32
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "eagle_draft",
@@ -395,7 +395,7 @@ class DraftGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_graph.yaml:30",
+                place="specs/sglang/runners/draft_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_eagle_draft(config, padded_rows)
@@ -615,6 +615,8 @@ class DraftGraphDraftRunner:
                 triton_draft_kv_indices=views.triton_draft_kv_indices,
                 flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
                 flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+                draft_page_tables=views.draft_page_tables,
+                draft_cache_seqlens=views.draft_cache_seqlens,
                 input_ids=input_ids,
                 positions=positions,
                 mrope_positions=mrope_positions,
@@ -645,6 +647,8 @@ class DraftGraphDraftRunner:
         # specs/sglang/backends/draft.yaml:7
         # specs/sglang/backends/draft.yaml:11
         # specs/sglang/backends/draft.yaml:15
+        # specs/sglang/backends/draft.yaml:19
+        # specs/sglang/backends/draft.yaml:23
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -701,6 +705,8 @@ class DraftGraphDraftRunner:
             triton_draft_kv_indices=views.triton_draft_kv_indices,
             flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
             flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+            draft_page_tables=views.draft_page_tables,
+            draft_cache_seqlens=views.draft_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
@@ -814,6 +820,8 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.triton_draft_kv_indices, None)
         poison_around(self.registry.flashinfer_draft_kv_indptr, None)
         poison_around(self.registry.flashinfer_draft_kv_indices, None)
+        poison_around(self.registry.draft_page_tables, None)
+        poison_around(self.registry.draft_cache_seqlens, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
@@ -890,23 +898,23 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:45
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:46
-        engine.plan_draft(batch)
         # specs/sglang/runners/draft_graph.yaml:47
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:48
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:49
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:51
+        # specs/sglang/runners/draft_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:52
+            # specs/sglang/runners/draft_graph.yaml:54
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:55
+        # specs/sglang/runners/draft_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:55",
+            place="specs/sglang/runners/draft_graph.yaml:57",
         )
         return output
 
@@ -914,20 +922,20 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft."""
-        # specs/sglang/runners/draft_graph.yaml:45
+        # specs/sglang/runners/draft_graph.yaml:47
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:46
+        # specs/sglang/runners/draft_graph.yaml:48
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:51
+        # specs/sglang/runners/draft_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:52
+            # specs/sglang/runners/draft_graph.yaml:54
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:55
+        # specs/sglang/runners/draft_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:55",
+            place="specs/sglang/runners/draft_graph.yaml:57",
         )
         return output

@@ -35,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:54
+    # specs/sglang/runners/decode_graph.yaml:60
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -48,17 +48,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:57
+    # specs/sglang/runners/decode_graph.yaml:63
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:64
+    # specs/sglang/runners/decode_graph.yaml:70
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:70
+    # specs/sglang/runners/decode_graph.yaml:76
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -66,7 +66,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:65
+    # specs/sglang/runners/decode_graph.yaml:71
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
@@ -78,7 +78,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:32
+    # specs/sglang/runners/draft_extend_graph.yaml:34
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -91,26 +91,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:35
+    # specs/sglang/runners/draft_extend_graph.yaml:37
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:42
+    # specs/sglang/runners/draft_extend_graph.yaml:44
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:43
+    # specs/sglang/runners/draft_extend_graph.yaml:45
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:48
+    # specs/sglang/runners/draft_extend_graph.yaml:50
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -123,7 +123,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:36
+    # specs/sglang/runners/draft_graph.yaml:38
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -136,24 +136,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:39
+    # specs/sglang/runners/draft_graph.yaml:41
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:46
+    # specs/sglang/runners/draft_graph.yaml:48
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:47
+    # specs/sglang/runners/draft_graph.yaml:49
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:52
+    # specs/sglang/runners/draft_graph.yaml:54
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather.
@@ -433,7 +433,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 class FrozenKvGraphDraftFacts(Protocol):
     """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:27
+    # specs/sglang/runners/frozen_kv_graph.yaml:32
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -446,22 +446,22 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:30
+    # specs/sglang/runners/frozen_kv_graph.yaml:35
     def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:37
+    # specs/sglang/runners/frozen_kv_graph.yaml:42
     def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Plan frozen draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:38
+    # specs/sglang/runners/frozen_kv_graph.yaml:43
     def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    # specs/sglang/runners/frozen_kv_graph.yaml:48
     def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
         """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
         rotary, axes_rotary, frozen_draft_step, gather.
@@ -473,7 +473,7 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
 class MultiLayerGraphDraftFacts(Protocol):
     """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/multi_layer_graph.yaml:35
+    # specs/sglang/runners/multi_layer_graph.yaml:37
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -486,24 +486,24 @@ class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the drafts of all layers.
     """
 
-    # specs/sglang/runners/multi_layer_graph.yaml:38
+    # specs/sglang/runners/multi_layer_graph.yaml:40
     def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:45
+    # specs/sglang/runners/multi_layer_graph.yaml:47
     def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:46
+    # specs/sglang/runners/multi_layer_graph.yaml:48
     def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
         draft_state_tracker, row_selection, layer_sampling, gather.
         """
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:51
+    # specs/sglang/runners/multi_layer_graph.yaml:53
     def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
         """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
         axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -526,17 +526,17 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:40
+    # specs/sglang/runners/prefill_graph.yaml:42
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:41
+    # specs/sglang/runners/prefill_graph.yaml:43
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:42
+    # specs/sglang/runners/prefill_graph.yaml:44
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix.
@@ -551,24 +551,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:45
+    # specs/sglang/runners/prefill_graph.yaml:47
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:52
+    # specs/sglang/runners/prefill_graph.yaml:54
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:53
+    # specs/sglang/runners/prefill_graph.yaml:55
+    def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
+        """Split prefill."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:56
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:58
+    # specs/sglang/runners/prefill_graph.yaml:61
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -581,17 +586,17 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:40
+    # specs/sglang/runners/prefill_graph.yaml:42
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:41
+    # specs/sglang/runners/prefill_graph.yaml:43
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:42
+    # specs/sglang/runners/prefill_graph.yaml:44
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix.
@@ -606,24 +611,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:45
+    # specs/sglang/runners/prefill_graph.yaml:47
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:52
+    # specs/sglang/runners/prefill_graph.yaml:54
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:53
+    # specs/sglang/runners/prefill_graph.yaml:55
+    def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
+        """Split prefill."""
+        ...
+
+    # specs/sglang/runners/prefill_graph.yaml:56
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:58
+    # specs/sglang/runners/prefill_graph.yaml:61
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

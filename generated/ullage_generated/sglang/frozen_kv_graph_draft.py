@@ -62,7 +62,7 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens = rows
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:19,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
     # specs/sglang/transforms.yaml:42
     requests, tokens = (
         next_in(requests, present(config.captured_branches)),
@@ -101,7 +101,7 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens = rows
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:19,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
     # specs/sglang/transforms.yaml:42
     requests, tokens = (
         next_in(requests, present(config.captured_branches)),
@@ -396,7 +396,7 @@ class FrozenKvGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/frozen_kv_graph.yaml:21
+        # specs/sglang/runners/frozen_kv_graph.yaml:26
         if pad and padded_rows.requests > max(present(config.captured_branches)):
             raise broken_relation(
                 "frozen_kv_draft",
@@ -421,7 +421,7 @@ class FrozenKvGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/frozen_kv_graph.yaml:21",
+                place="specs/sglang/runners/frozen_kv_graph.yaml:26",
             )
         if pad:
             padded_rows = fit_frozen_kv_draft(config, padded_rows)
@@ -579,6 +579,11 @@ class FrozenKvGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
+                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+                frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
+                frozen_triton_attn_logits=views.frozen_triton_attn_logits,
+                frozen_triton_attn_lse=views.frozen_triton_attn_lse,
                 positions=positions,
                 mrope_positions=mrope_positions,
                 req_pool_indices=req_pool_indices,
@@ -598,6 +603,11 @@ class FrozenKvGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_frozen_drafting(live)
+        # specs/sglang/backends/draft.yaml:41
+        # specs/sglang/backends/draft.yaml:45
+        # specs/sglang/backends/draft.yaml:49
+        # specs/sglang/backends/draft.yaml:52
+        # specs/sglang/backends/draft.yaml:56
         # specs/sglang/slots.yaml:6
         load_rows(views.positions, positions, rows.tokens, 0)
         # specs/sglang/slots.yaml:15
@@ -638,6 +648,11 @@ class FrozenKvGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
+            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+            frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
+            frozen_triton_attn_logits=views.frozen_triton_attn_logits,
+            frozen_triton_attn_lse=views.frozen_triton_attn_lse,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
             req_pool_indices=views.req_pool_indices,
@@ -718,6 +733,11 @@ class FrozenKvGraphDraftRunner:
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.frozen_triton_kv_indptr, None)
+        poison_around(self.registry.frozen_triton_kv_indices, None)
+        poison_around(self.registry.frozen_triton_num_kv_splits, None)
+        poison_around(self.registry.frozen_triton_attn_logits, None)
+        poison_around(self.registry.frozen_triton_attn_lse, None)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
@@ -764,23 +784,23 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_frozen."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:36
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:37
-        engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:38
-        engine.capture_frozen_draft(batch)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
+        engine.plan_frozen_draft(batch)
+        # specs/sglang/runners/frozen_kv_graph.yaml:43
+        engine.capture_frozen_draft(batch)
+        # specs/sglang/runners/frozen_kv_graph.yaml:47
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:43
+            # specs/sglang/runners/frozen_kv_graph.yaml:48
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:46
+        # specs/sglang/runners/frozen_kv_graph.yaml:51
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:46",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
         return output
 
@@ -788,20 +808,20 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of frozen_kv_draft."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:36
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:37
-        engine.plan_frozen_draft(batch)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
+        engine.plan_frozen_draft(batch)
+        # specs/sglang/runners/frozen_kv_graph.yaml:47
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:43
+            # specs/sglang/runners/frozen_kv_graph.yaml:48
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:46
+        # specs/sglang/runners/frozen_kv_graph.yaml:51
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:46",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
         return output

@@ -62,7 +62,7 @@ def pad_capture_multi_layer(rows: Rows) -> Rows:
 def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:27,
+    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -95,7 +95,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:27,
+    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -392,7 +392,7 @@ class MultiLayerGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/multi_layer_graph.yaml:29
+        # specs/sglang/runners/multi_layer_graph.yaml:31
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -416,7 +416,7 @@ class MultiLayerGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/multi_layer_graph.yaml:29",
+                place="specs/sglang/runners/multi_layer_graph.yaml:31",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -684,6 +684,8 @@ class MultiLayerGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                layer_page_tables=views.layer_page_tables,
+                layer_cache_seqlens=views.layer_cache_seqlens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -711,6 +713,8 @@ class MultiLayerGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
+        # specs/sglang/backends/draft.yaml:33
+        # specs/sglang/backends/draft.yaml:37
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -787,6 +791,8 @@ class MultiLayerGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            layer_page_tables=views.layer_page_tables,
+            layer_cache_seqlens=views.layer_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -942,6 +948,8 @@ class MultiLayerGraphDraftRunner:
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.layer_page_tables, None)
+        poison_around(self.registry.layer_cache_seqlens, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1046,23 +1054,23 @@ class MultiLayerGraphDraftRunner:
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_multi_layer."""
-        # specs/sglang/runners/multi_layer_graph.yaml:44
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/multi_layer_graph.yaml:45
-        engine.plan_layers(batch)
         # specs/sglang/runners/multi_layer_graph.yaml:46
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/multi_layer_graph.yaml:47
+        engine.plan_layers(batch)
+        # specs/sglang/runners/multi_layer_graph.yaml:48
         engine.capture_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:50
+        # specs/sglang/runners/multi_layer_graph.yaml:52
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:51
+            # specs/sglang/runners/multi_layer_graph.yaml:53
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:54
+        # specs/sglang/runners/multi_layer_graph.yaml:56
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:54",
+            place="specs/sglang/runners/multi_layer_graph.yaml:56",
         )
         return output
 
@@ -1070,20 +1078,20 @@ class MultiLayerGraphDraftRunner:
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend."""
-        # specs/sglang/runners/multi_layer_graph.yaml:44
+        # specs/sglang/runners/multi_layer_graph.yaml:46
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/multi_layer_graph.yaml:45
+        # specs/sglang/runners/multi_layer_graph.yaml:47
         engine.plan_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:50
+        # specs/sglang/runners/multi_layer_graph.yaml:52
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:51
+            # specs/sglang/runners/multi_layer_graph.yaml:53
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:54
+        # specs/sglang/runners/multi_layer_graph.yaml:56
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:54",
+            place="specs/sglang/runners/multi_layer_graph.yaml:56",
         )
         return output

@@ -63,7 +63,7 @@ def pad_capture_prefill(rows: Rows) -> Rows:
 def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_prefill as this runner has them, after prefill_bucket."""
     requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:26,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
     # specs/sglang/transforms.yaml:27
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
@@ -95,7 +95,7 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after prefill_bucket."""
     requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:26,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
     # specs/sglang/transforms.yaml:27
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
@@ -427,7 +427,7 @@ class PrefillGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:28
+        # specs/sglang/runners/prefill_graph.yaml:30
         if pad and padded_rows.tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -456,9 +456,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:28",
+                place="specs/sglang/runners/prefill_graph.yaml:30",
             )
-        # specs/sglang/runners/prefill_graph.yaml:29
+        # specs/sglang/runners/prefill_graph.yaml:31
         if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
             raise broken_relation(
                 "extend",
@@ -488,9 +488,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:29",
+                place="specs/sglang/runners/prefill_graph.yaml:31",
             )
-        # specs/sglang/runners/prefill_graph.yaml:30
+        # specs/sglang/runners/prefill_graph.yaml:32
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -505,7 +505,7 @@ class PrefillGraphDraftRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:30",
+                place="specs/sglang/runners/prefill_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -811,6 +811,8 @@ class PrefillGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                context_share_embeds=views.context_share_embeds,
+                context_share_positions=views.context_share_positions,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -835,6 +837,8 @@ class PrefillGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_prefilling(live)
+        # specs/sglang/backends/target.yaml:77
+        # specs/sglang/backends/target.yaml:80
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -901,6 +905,8 @@ class PrefillGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            context_share_embeds=views.context_share_embeds,
+            context_share_positions=views.context_share_positions,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1069,6 +1075,8 @@ class PrefillGraphDraftRunner:
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.context_share_embeds, None)
+        poison_around(self.registry.context_share_positions, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1174,23 +1182,27 @@ class PrefillGraphDraftRunner:
         self, live: LiveBatch, engine: PrefillGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_prefill."""
-        # specs/sglang/runners/prefill_graph.yaml:51
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:52
-        engine.plan_prefill(batch)
+        config = self.config
         # specs/sglang/runners/prefill_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/prefill_graph.yaml:54
+        engine.plan_prefill(batch)
+        if config.splits_prefill:
+            # specs/sglang/runners/prefill_graph.yaml:55
+            engine.split_prefill(batch)
+        # specs/sglang/runners/prefill_graph.yaml:56
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:57
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:58
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:61",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output
 
@@ -1198,20 +1210,24 @@ class PrefillGraphDraftRunner:
         self, live: LiveBatch, engine: PrefillGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of extend."""
-        # specs/sglang/runners/prefill_graph.yaml:51
+        config = self.config
+        # specs/sglang/runners/prefill_graph.yaml:53
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:52
+        # specs/sglang/runners/prefill_graph.yaml:54
         engine.plan_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:57
+        if config.splits_prefill:
+            # specs/sglang/runners/prefill_graph.yaml:55
+            engine.split_prefill(batch)
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:58
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:61",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output

@@ -63,7 +63,7 @@ def pad_capture_prefill(rows: Rows) -> Rows:
 def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_prefill as this runner has them, after prefill_bucket."""
     requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:26,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
     # specs/sglang/transforms.yaml:27
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
@@ -95,7 +95,7 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after prefill_bucket."""
     requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:26,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
     # specs/sglang/transforms.yaml:27
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
@@ -127,7 +127,7 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_mixed(config: Config, rows: Rows) -> Rows:
     """Rows in mode mixed as this runner has them, after prefill_bucket."""
     requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:26,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
     # specs/sglang/transforms.yaml:27
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
@@ -466,7 +466,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:28
+        # specs/sglang/runners/prefill_graph.yaml:30
         if pad and padded_rows.tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -495,9 +495,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:28",
+                place="specs/sglang/runners/prefill_graph.yaml:30",
             )
-        # specs/sglang/runners/prefill_graph.yaml:29
+        # specs/sglang/runners/prefill_graph.yaml:31
         if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
             raise broken_relation(
                 "extend",
@@ -527,9 +527,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:29",
+                place="specs/sglang/runners/prefill_graph.yaml:31",
             )
-        # specs/sglang/runners/prefill_graph.yaml:30
+        # specs/sglang/runners/prefill_graph.yaml:32
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -544,7 +544,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:30",
+                place="specs/sglang/runners/prefill_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -664,7 +664,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:28
+        # specs/sglang/runners/prefill_graph.yaml:30
         if pad and padded_rows.tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
@@ -693,9 +693,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:28",
+                place="specs/sglang/runners/prefill_graph.yaml:30",
             )
-        # specs/sglang/runners/prefill_graph.yaml:29
+        # specs/sglang/runners/prefill_graph.yaml:31
         if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
             raise broken_relation(
                 "mixed",
@@ -725,9 +725,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:29",
+                place="specs/sglang/runners/prefill_graph.yaml:31",
             )
-        # specs/sglang/runners/prefill_graph.yaml:30
+        # specs/sglang/runners/prefill_graph.yaml:32
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -742,7 +742,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:30",
+                place="specs/sglang/runners/prefill_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -1034,6 +1034,8 @@ class PrefillGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                context_share_embeds=views.context_share_embeds,
+                context_share_positions=views.context_share_positions,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1057,6 +1059,8 @@ class PrefillGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_prefilling(live)
+        # specs/sglang/backends/target.yaml:77
+        # specs/sglang/backends/target.yaml:80
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1118,6 +1122,8 @@ class PrefillGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            context_share_embeds=views.context_share_embeds,
+            context_share_positions=views.context_share_positions,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1283,6 +1289,8 @@ class PrefillGraphTargetRunner:
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.context_share_embeds, None)
+        poison_around(self.registry.context_share_positions, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1387,23 +1395,27 @@ class PrefillGraphTargetRunner:
         self, live: LiveBatch, engine: PrefillGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_prefill."""
-        # specs/sglang/runners/prefill_graph.yaml:51
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:52
-        engine.plan_prefill(batch)
+        config = self.config
         # specs/sglang/runners/prefill_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/prefill_graph.yaml:54
+        engine.plan_prefill(batch)
+        if config.splits_prefill:
+            # specs/sglang/runners/prefill_graph.yaml:55
+            engine.split_prefill(batch)
+        # specs/sglang/runners/prefill_graph.yaml:56
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:57
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:58
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:61",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output
 
@@ -1411,20 +1423,24 @@ class PrefillGraphTargetRunner:
         self, live: LiveBatch, engine: PrefillGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of extend, mixed."""
-        # specs/sglang/runners/prefill_graph.yaml:51
+        config = self.config
+        # specs/sglang/runners/prefill_graph.yaml:53
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:52
+        # specs/sglang/runners/prefill_graph.yaml:54
         engine.plan_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:57
+        if config.splits_prefill:
+            # specs/sglang/runners/prefill_graph.yaml:55
+            engine.split_prefill(batch)
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:58
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:61",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output

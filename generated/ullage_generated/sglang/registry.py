@@ -41,56 +41,74 @@ class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:3
+    # specs/sglang/backends/target.yaml:4
     page_table: Tensor | None
     """[requests, context_pages]: pages of each sequence."""
-    # specs/sglang/backends/target.yaml:6
+    # specs/sglang/backends/target.yaml:7
     cache_seqlens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/backends/target.yaml:9
+    # specs/sglang/backends/target.yaml:10
     cu_seqlens_q: Tensor | None
     """[requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/target.yaml:12
+    # specs/sglang/backends/target.yaml:13
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/target.yaml:15
+    # specs/sglang/backends/target.yaml:16
     verify_mask: Tensor | None
     """[requests * target_width * mask_width]: which keys each token of a tree sees."""
-    # specs/sglang/backends/target.yaml:19
+    # specs/sglang/backends/target.yaml:20
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:22
+    # specs/sglang/backends/target.yaml:23
     triton_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:25
+    # specs/sglang/backends/target.yaml:26
     triton_mask_indptr: Tensor | None
     """[requests + 1]: where its mask begins."""
-    # specs/sglang/backends/target.yaml:28
+    # specs/sglang/backends/target.yaml:29
     triton_kv_indices: Tensor | None
     """[tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/target.yaml:31
+    # specs/sglang/backends/target.yaml:32
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
     comes to.
     """
-    # specs/sglang/backends/target.yaml:35
+    # specs/sglang/backends/target.yaml:36
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits]: and its weight."""
-    # specs/sglang/backends/target.yaml:39
+    # specs/sglang/backends/target.yaml:40
     triton_num_kv_splits: Tensor | None
     """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/target.yaml:42
+    # specs/sglang/backends/target.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:45
+    # specs/sglang/backends/target.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:48
+    # specs/sglang/backends/target.yaml:49
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/target.yaml:51
+    # specs/sglang/backends/target.yaml:52
     flashinfer_kv_indices: Tensor | None
     """[tokens * context_length]: slots of all keys."""
+    # specs/sglang/backends/target.yaml:55
+    flashinfer_cross_kv_indptr: Tensor | None
+    """[requests + 1]: where the encoder's keys of each request begin."""
+    # specs/sglang/backends/target.yaml:59
+    flashinfer_cross_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries of the encoder begin."""
+    # specs/sglang/backends/target.yaml:63
+    flashinfer_cross_kv_indices: Tensor | None
+    """[tokens * context_length]: slots of all keys of the encoder."""
+    # specs/sglang/backends/target.yaml:67
+    flashinfer_custom_mask: Tensor | None
+    """[tokens * context_length]: which keys each token sees."""
+    # specs/sglang/backends/target.yaml:70
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/backends/target.yaml:74
+    graph_input_embeds: Tensor | None
+    """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -256,6 +274,52 @@ class DecodeGraphTargetRegistry:
                     "flashinfer_kv_indices", (capacities.flashinfer_kv_indices_0,), torch.int32
                 )
             )
+        if config.has_flashinfer_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_cross_kv_indptr",
+                    (capacities.flashinfer_cross_kv_indptr_0,),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_cross_qo_indptr",
+                    (capacities.flashinfer_cross_qo_indptr_0,),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_cross_kv_indices",
+                    (capacities.flashinfer_cross_kv_indices_0,),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask", (capacities.flashinfer_custom_mask_0,), torch.uint8
+                )
+            )
+        if config.has_flashinfer_tables:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
+        if config.enable_decode_graph:
+            compute_slots.append(
+                SlotShape(
+                    "graph_input_embeds",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
@@ -357,6 +421,24 @@ class DecodeGraphTargetRegistry:
             flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
             if config.has_flashinfer_tables
             else None,
+            flashinfer_cross_kv_indptr=compute.slot("flashinfer_cross_kv_indptr")
+            if config.has_flashinfer_tables and config.is_encoder_decoder
+            else None,
+            flashinfer_cross_qo_indptr=compute.slot("flashinfer_cross_qo_indptr")
+            if config.has_flashinfer_tables and config.is_encoder_decoder
+            else None,
+            flashinfer_cross_kv_indices=compute.slot("flashinfer_cross_kv_indices")
+            if config.has_flashinfer_tables and config.is_encoder_decoder
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer_tables
+            else None,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer_tables
+            else None,
+            graph_input_embeds=compute.slot("graph_input_embeds")
+            if config.enable_decode_graph
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -409,6 +491,12 @@ class DecodeGraphTargetRegistry:
             self.flashinfer_qo_indptr,
             self.flashinfer_last_page_len,
             self.flashinfer_kv_indices,
+            self.flashinfer_cross_kv_indptr,
+            self.flashinfer_cross_qo_indptr,
+            self.flashinfer_cross_kv_indices,
+            self.flashinfer_custom_mask,
+            self.flashinfer_workspace,
+            self.graph_input_embeds,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -436,38 +524,50 @@ class DecodeGraphTargetRegistry:
 class DecodeGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:3
+    # specs/sglang/backends/target.yaml:4
     page_table: Tensor | None
-    # specs/sglang/backends/target.yaml:6
+    # specs/sglang/backends/target.yaml:7
     cache_seqlens: Tensor | None
-    # specs/sglang/backends/target.yaml:9
+    # specs/sglang/backends/target.yaml:10
     cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/target.yaml:12
+    # specs/sglang/backends/target.yaml:13
     cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/target.yaml:15
+    # specs/sglang/backends/target.yaml:16
     verify_mask: Tensor | None
-    # specs/sglang/backends/target.yaml:19
+    # specs/sglang/backends/target.yaml:20
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:22
+    # specs/sglang/backends/target.yaml:23
     triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:25
+    # specs/sglang/backends/target.yaml:26
     triton_mask_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:28
+    # specs/sglang/backends/target.yaml:29
     triton_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:31
+    # specs/sglang/backends/target.yaml:32
     triton_attn_logits: Tensor | None
-    # specs/sglang/backends/target.yaml:35
+    # specs/sglang/backends/target.yaml:36
     triton_attn_lse: Tensor | None
-    # specs/sglang/backends/target.yaml:39
+    # specs/sglang/backends/target.yaml:40
     triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/target.yaml:42
+    # specs/sglang/backends/target.yaml:43
     flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:45
+    # specs/sglang/backends/target.yaml:46
     flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:48
+    # specs/sglang/backends/target.yaml:49
     flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/target.yaml:51
+    # specs/sglang/backends/target.yaml:52
     flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/target.yaml:55
+    flashinfer_cross_kv_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:59
+    flashinfer_cross_qo_indptr: Tensor | None
+    # specs/sglang/backends/target.yaml:63
+    flashinfer_cross_kv_indices: Tensor | None
+    # specs/sglang/backends/target.yaml:67
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/target.yaml:70
+    flashinfer_workspace: Tensor | None
+    # specs/sglang/backends/target.yaml:74
+    graph_input_embeds: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -574,6 +674,28 @@ class DecodeGraphTargetViews:
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else padded_view(registry.flashinfer_kv_indices, rows.tokens * config.context_length),
+            flashinfer_cross_kv_indptr=None
+            if registry.flashinfer_cross_kv_indptr is None
+            else padded_view(registry.flashinfer_cross_kv_indptr, rows.requests + 1),
+            flashinfer_cross_qo_indptr=None
+            if registry.flashinfer_cross_qo_indptr is None
+            else padded_view(registry.flashinfer_cross_qo_indptr, rows.requests + 1),
+            flashinfer_cross_kv_indices=None
+            if registry.flashinfer_cross_kv_indices is None
+            else padded_view(
+                registry.flashinfer_cross_kv_indices, rows.tokens * config.context_length
+            ),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens * config.context_length),
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else clipped_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else padded_view(registry.graph_input_embeds, rows.tokens, config.hidden_size),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -627,6 +749,12 @@ class DraftExtendGraphDraftRegistry:
     """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/draft.yaml:27
+    draft_extend_page_table: Tensor | None
+    """[requests, context_pages]: pages of each sequence."""
+    # specs/sglang/backends/draft.yaml:30
+    draft_extend_cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -704,6 +832,18 @@ class DraftExtendGraphDraftRegistry:
                 torch.int32,
             ),
         ]
+        if config.has_draft_extend_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_extend_page_table",
+                    (capacities.requests, config.context_pages),
+                    torch.int32,
+                )
+            )
+        if config.has_draft_extend_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape("draft_extend_cache_seqlens", (capacities.requests,), torch.int32)
+            )
         if config.catches_up_in_graphs:
             compute_slots.append(
                 SlotShape(
@@ -775,6 +915,12 @@ class DraftExtendGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            draft_extend_page_table=compute.slot("draft_extend_page_table")
+            if config.has_draft_extend_graph and config.has_tables
+            else None,
+            draft_extend_cache_seqlens=compute.slot("draft_extend_cache_seqlens")
+            if config.has_draft_extend_graph and config.has_tables
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -812,6 +958,8 @@ class DraftExtendGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.draft_extend_page_table,
+            self.draft_extend_cache_seqlens,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -836,6 +984,10 @@ class DraftExtendGraphDraftRegistry:
 class DraftExtendGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/draft.yaml:27
+    draft_extend_page_table: Tensor | None
+    # specs/sglang/backends/draft.yaml:30
+    draft_extend_cache_seqlens: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -875,6 +1027,12 @@ class DraftExtendGraphDraftViews:
     ) -> DraftExtendGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            draft_extend_page_table=None
+            if registry.draft_extend_page_table is None
+            else padded_view(registry.draft_extend_page_table, rows.requests, config.context_pages),
+            draft_extend_cache_seqlens=None
+            if registry.draft_extend_cache_seqlens is None
+            else padded_view(registry.draft_extend_cache_seqlens, rows.requests),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -940,6 +1098,16 @@ class DraftGraphDraftRegistry:
     # specs/sglang/backends/draft.yaml:15
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens * context_length]: slots of all keys."""
+    # specs/sglang/backends/draft.yaml:19
+    draft_page_tables: Tensor | None
+    """[speculative_num_steps - 1, requests, context_pages]: pages of each sequence, for each
+    step after the first.
+    """
+    # specs/sglang/backends/draft.yaml:23
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step after the
+    first.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1054,6 +1222,26 @@ class DraftGraphDraftRegistry:
                     torch.int32,
                 )
             )
+        if config.has_draft_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_page_tables",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        capacities.requests,
+                        config.context_pages,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_draft_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cache_seqlens",
+                    (present(config.speculative_num_steps) - 1, capacities.requests),
+                    torch.int32,
+                )
+            )
         if config.has_draft_graph:
             compute_slots.append(
                 SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
@@ -1147,6 +1335,12 @@ class DraftGraphDraftRegistry:
             flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
             if config.has_draft_graph and config.has_flashinfer_tables
             else None,
+            draft_page_tables=compute.slot("draft_page_tables")
+            if config.has_draft_graph and config.has_tables
+            else None,
+            draft_cache_seqlens=compute.slot("draft_cache_seqlens")
+            if config.has_draft_graph and config.has_tables
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
@@ -1186,6 +1380,8 @@ class DraftGraphDraftRegistry:
             self.triton_draft_kv_indices,
             self.flashinfer_draft_kv_indptr,
             self.flashinfer_draft_kv_indices,
+            self.draft_page_tables,
+            self.draft_cache_seqlens,
             self.input_ids,
             self.positions,
             self.mrope_positions,
@@ -1218,6 +1414,10 @@ class DraftGraphDraftViews:
     flashinfer_draft_kv_indptr: Tensor | None
     # specs/sglang/backends/draft.yaml:15
     flashinfer_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/draft.yaml:19
+    draft_page_tables: Tensor | None
+    # specs/sglang/backends/draft.yaml:23
+    draft_cache_seqlens: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1284,6 +1484,21 @@ class DraftGraphDraftViews:
                 registry.flashinfer_draft_kv_indices,
                 present(config.speculative_num_steps),
                 rows.tokens * config.context_length,
+            ),
+            draft_page_tables=None
+            if registry.draft_page_tables is None
+            else padded_view(
+                registry.draft_page_tables,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+                config.context_pages,
+            ),
+            draft_cache_seqlens=None
+            if registry.draft_cache_seqlens is None
+            else padded_view(
+                registry.draft_cache_seqlens,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
             ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
@@ -1826,6 +2041,23 @@ class FrozenKvGraphDraftRegistry:
     """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/draft.yaml:41
+    frozen_triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each branch begin."""
+    # specs/sglang/backends/draft.yaml:45
+    frozen_triton_kv_indices: Tensor | None
+    """[tokens * context_length]: slots of all keys, in the pool of the target."""
+    # specs/sglang/backends/draft.yaml:49
+    frozen_triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/draft.yaml:52
+    frozen_triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/draft.yaml:56
+    frozen_triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
     # specs/sglang/slots.yaml:6
     positions: Tensor
     """[tokens]: rotary positions."""
@@ -1890,6 +2122,45 @@ class FrozenKvGraphDraftRegistry:
                 torch.int32,
             ),
         ]
+        if config.has_frozen_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_kv_indptr", (capacities.frozen_triton_kv_indptr_0,), torch.int32
+                )
+            )
+        if config.has_frozen_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_kv_indices",
+                    (capacities.frozen_triton_kv_indices_0,),
+                    torch.int64,
+                )
+            )
+        if config.has_frozen_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape("frozen_triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_frozen_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_frozen_graph and config.has_triton_tables:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
         if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
@@ -1953,6 +2224,21 @@ class FrozenKvGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            frozen_triton_kv_indptr=compute.slot("frozen_triton_kv_indptr")
+            if config.has_frozen_graph and config.has_triton_tables
+            else None,
+            frozen_triton_kv_indices=compute.slot("frozen_triton_kv_indices")
+            if config.has_frozen_graph and config.has_triton_tables
+            else None,
+            frozen_triton_num_kv_splits=compute.slot("frozen_triton_num_kv_splits")
+            if config.has_frozen_graph and config.has_triton_tables
+            else None,
+            frozen_triton_attn_logits=compute.slot("frozen_triton_attn_logits")
+            if config.has_frozen_graph and config.has_triton_tables
+            else None,
+            frozen_triton_attn_lse=compute.slot("frozen_triton_attn_lse")
+            if config.has_frozen_graph and config.has_triton_tables
+            else None,
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
@@ -1981,6 +2267,11 @@ class FrozenKvGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.frozen_triton_kv_indptr,
+            self.frozen_triton_kv_indices,
+            self.frozen_triton_num_kv_splits,
+            self.frozen_triton_attn_logits,
+            self.frozen_triton_attn_lse,
             self.positions,
             self.mrope_positions,
             self.req_pool_indices,
@@ -2000,6 +2291,16 @@ class FrozenKvGraphDraftRegistry:
 class FrozenKvGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/draft.yaml:41
+    frozen_triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/draft.yaml:45
+    frozen_triton_kv_indices: Tensor | None
+    # specs/sglang/backends/draft.yaml:49
+    frozen_triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/draft.yaml:52
+    frozen_triton_attn_logits: Tensor | None
+    # specs/sglang/backends/draft.yaml:56
+    frozen_triton_attn_lse: Tensor | None
     # specs/sglang/slots.yaml:6
     positions: Tensor
     # specs/sglang/slots.yaml:15
@@ -2029,6 +2330,34 @@ class FrozenKvGraphDraftViews:
     ) -> FrozenKvGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            frozen_triton_kv_indptr=None
+            if registry.frozen_triton_kv_indptr is None
+            else padded_view(registry.frozen_triton_kv_indptr, rows.requests + 1),
+            frozen_triton_kv_indices=None
+            if registry.frozen_triton_kv_indices is None
+            else padded_view(
+                registry.frozen_triton_kv_indices, rows.tokens * config.context_length
+            ),
+            frozen_triton_num_kv_splits=None
+            if registry.frozen_triton_num_kv_splits is None
+            else padded_view(registry.frozen_triton_num_kv_splits, rows.tokens),
+            frozen_triton_attn_logits=None
+            if registry.frozen_triton_attn_logits is None
+            else padded_view(
+                registry.frozen_triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            frozen_triton_attn_lse=None
+            if registry.frozen_triton_attn_lse is None
+            else padded_view(
+                registry.frozen_triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             positions=padded_view(registry.positions, rows.tokens),
             mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
@@ -2078,6 +2407,12 @@ class MultiLayerGraphDraftRegistry:
     """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/draft.yaml:33
+    layer_page_tables: Tensor | None
+    """[speculative_num_steps, requests, context_pages]: pages of each sequence, for each layer."""
+    # specs/sglang/backends/draft.yaml:37
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2167,6 +2502,26 @@ class MultiLayerGraphDraftRegistry:
                 torch.int32,
             ),
         ]
+        if config.has_multi_layer_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_page_tables",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests,
+                        config.context_pages,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_multi_layer_graph and config.has_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cache_seqlens",
+                    (present(config.speculative_num_steps), capacities.requests),
+                    torch.int32,
+                )
+            )
         if config.catches_up_in_graphs:
             compute_slots.append(
                 SlotShape(
@@ -2260,6 +2615,12 @@ class MultiLayerGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            layer_page_tables=compute.slot("layer_page_tables")
+            if config.has_multi_layer_graph and config.has_tables
+            else None,
+            layer_cache_seqlens=compute.slot("layer_cache_seqlens")
+            if config.has_multi_layer_graph and config.has_tables
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -2308,6 +2669,8 @@ class MultiLayerGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.layer_page_tables,
+            self.layer_cache_seqlens,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2335,6 +2698,10 @@ class MultiLayerGraphDraftRegistry:
 class MultiLayerGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/draft.yaml:33
+    layer_page_tables: Tensor | None
+    # specs/sglang/backends/draft.yaml:37
+    layer_cache_seqlens: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2380,6 +2747,19 @@ class MultiLayerGraphDraftViews:
     ) -> MultiLayerGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            layer_page_tables=None
+            if registry.layer_page_tables is None
+            else padded_view(
+                registry.layer_page_tables,
+                present(config.speculative_num_steps),
+                rows.requests,
+                config.context_pages,
+            ),
+            layer_cache_seqlens=None
+            if registry.layer_cache_seqlens is None
+            else padded_view(
+                registry.layer_cache_seqlens, present(config.speculative_num_steps), rows.requests
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2656,6 +3036,12 @@ class PrefillGraphTargetRegistry:
     """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
+    """[tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2724,6 +3110,18 @@ class PrefillGraphTargetRegistry:
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.splits_prefill:
+            compute_slots.append(
+                SlotShape(
+                    "context_share_embeds",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.splits_prefill:
+            compute_slots.append(
+                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+            )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
@@ -2813,6 +3211,12 @@ class PrefillGraphTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            context_share_embeds=compute.slot("context_share_embeds")
+            if config.splits_prefill
+            else None,
+            context_share_positions=compute.slot("context_share_positions")
+            if config.splits_prefill
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -2863,6 +3267,8 @@ class PrefillGraphTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.context_share_embeds,
+            self.context_share_positions,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2888,6 +3294,10 @@ class PrefillGraphTargetRegistry:
 class PrefillGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2929,6 +3339,12 @@ class PrefillGraphTargetViews:
     ) -> PrefillGraphTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            context_share_embeds=None
+            if registry.context_share_embeds is None
+            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            context_share_positions=None
+            if registry.context_share_positions is None
+            else padded_view(registry.context_share_positions, rows.tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2981,6 +3397,12 @@ class PrefillGraphDraftRegistry:
     """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
+    """[tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3052,6 +3474,18 @@ class PrefillGraphDraftRegistry:
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.splits_prefill:
+            compute_slots.append(
+                SlotShape(
+                    "context_share_embeds",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.splits_prefill:
+            compute_slots.append(
+                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+            )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
@@ -3149,6 +3583,12 @@ class PrefillGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            context_share_embeds=compute.slot("context_share_embeds")
+            if config.splits_prefill
+            else None,
+            context_share_positions=compute.slot("context_share_positions")
+            if config.splits_prefill
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -3202,6 +3642,8 @@ class PrefillGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.context_share_embeds,
+            self.context_share_positions,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -3228,6 +3670,10 @@ class PrefillGraphDraftRegistry:
 class PrefillGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/target.yaml:77
+    context_share_embeds: Tensor | None
+    # specs/sglang/backends/target.yaml:80
+    context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -3271,6 +3717,12 @@ class PrefillGraphDraftViews:
     ) -> PrefillGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            context_share_embeds=None
+            if registry.context_share_embeds is None
+            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            context_share_positions=None
+            if registry.context_share_positions is None
+            else padded_view(registry.context_share_positions, rows.tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),

@@ -68,6 +68,7 @@ _KINDS: Final = (
         "attention_heads",
         "value_head_size",
         "triton_kv_splits",
+        "flashinfer_workspace_bytes",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -111,7 +112,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:184
+    # specs/sglang/engine.yaml:187
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -243,15 +244,17 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         "value_head_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:159
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:163
+        # specs/sglang/engine.yaml:162
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        # specs/sglang/engine.yaml:166
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:165
-        "max_source_positions": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:168
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:171
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:170
-        "mamba_cache_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:173
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:176
         "ngram_embedding": st.booleans(),
     }
 
@@ -326,6 +329,7 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "draft_vocab_size": (4, min(16777216, 2 + span), 2),
         "attention_heads": (3, min(1024, 1 + span), 1),
         "value_head_size": (3, min(4096, 1 + span), 1),
+        "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
