@@ -1,4 +1,4 @@
-"""The audit of SGLang's specs, made once: it takes a minute."""
+"""The audit of SGLang's specs, made once: it takes minutes."""
 
 from __future__ import annotations
 

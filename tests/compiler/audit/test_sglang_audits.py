@@ -11,6 +11,7 @@ from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
+from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, free_names
 from ullage.prove.checker import Checker
 
@@ -182,9 +183,9 @@ def test_the_excerpt_overflows_by_sync_and_by_dynamic_chunks(sglang: Audited) ->
 def test_the_released_rule_is_enough_and_wastes_the_pool_s_size(sglang: Audited) -> None:
     for name in ("sglang_0_5_23", "seed_merged"):
         for report in sglang.report.of(name):
-            wider = (report.runner, report.target) == ("eager_draft", "tokens")
+            wider = "not require_mlp_sync" in spell(report.when)  # drafts of several layers
             found = {mode.mode for mode in report.modes if mode.verdict == "overflows"}
-            assert found == ({"draft_extend", "idle"} if wider else set())
+            assert found == ({"draft_extend"} if wider else set())
             assert report.overall == ("overflows" if wider else "wastes")
         waste = sglang.formula(name, "eager_target", "tokens").wastes[0]
         assert (waste.origin, waste.stated, waste.needed) == ("the defaults", 800000, 8192)
