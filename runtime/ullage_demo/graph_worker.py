@@ -140,14 +140,14 @@ def unmeasured(runner: GraphRunner) -> Iterator[None]:
 
 
 def capture_batch(requests: int, width: int) -> LiveBatch:
-    """Rows that belong to padding: they read and write slot 0, and see one key."""
+    """Rows before anybody is served: they write slot 1, read row 0, and see one key."""
     tokens, rows = torch.zeros(requests * width, dtype=torch.int64), [1] * requests
     return LiveBatch(
         mode=Mode.CAPTURE,
         batch_size=requests,
         input_ids=tokens,
         positions=tokens,
-        out_cache_loc=tokens,
+        out_cache_loc=torch.ones_like(tokens),
         req_pool_indices=torch.zeros(requests, dtype=torch.int64),
         seq_lens=integers(rows),
         seq_lens_cpu=integers(rows),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from support.hazards import (
     refusal,
     spec,
 )
+from support.sglang_parts import eager_part
 from support.specs import Files
 from ullage.analyse import analyse
 from ullage.diagnostics.diagnostic import DiagnosticError
@@ -152,7 +152,6 @@ def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path:
         runner.load(stray)
 
 
-SPECS = Path(__file__).parents[2] / "specs" / "sglang"
 _KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, writes: true}"
 
 
@@ -163,8 +162,7 @@ _KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, writes: true}"
 def test_padding_of_sglang_writes_into_the_reserved_slot_only(
     tmp_path: Path, fill: str, codes: list[str]
 ) -> None:
-    folder = tmp_path / "sglang"
-    shutil.copytree(SPECS, folder)
+    folder = eager_part(tmp_path)
     slots = folder / "slots.yaml"
     text = slots.read_text()
     assert _KV_WRITE in text

@@ -35,6 +35,7 @@ transforms:
     collective: {op: all_gather_max, group: far}
     rows: max_ranks(rows)
   third:
+    after: [second]
     arguments: [step]
     collective: {op: all_gather_max, group: near}
     rows: max_ranks(align_up(rows, step))

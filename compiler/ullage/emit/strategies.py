@@ -356,11 +356,13 @@ class _BatchWriter:
     def _drawn(self, slot: PlannedSlot) -> str:
         tensor = self.tensors[slot.name]
         moving = [p for p, each in enumerate(slot.dimensions) if each.target is not None]
-        may_lack = slot.optional or slot.guard != TRUE or not self.mode.live
-        if slot.guard != TRUE and not slot.optional and self.mode.live:
-            guard = self.runner.engine.settings.source("config").of(slot.guard)
-            return f"draw({tensor}) if {guard} else None"
-        return f"draw(st.none() | {tensor})" if may_lack and moving else f"draw({tensor})"
+        may_lack = slot.optional or not self.mode.live
+        drawn = f"draw(st.none() | {tensor})" if may_lack and moving else f"draw({tensor})"
+        if slot.guard == TRUE:
+            return drawn
+        # What the tensor is made of may exist only where the slot does.
+        guard = self.runner.engine.settings.source("config").of(slot.guard)
+        return f"{drawn} if {guard} else None"
 
 
 def _tensor(runner: RunnerModel, slot: PlannedSlot) -> str:

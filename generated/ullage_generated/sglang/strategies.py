@@ -467,8 +467,12 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -481,10 +485,14 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -544,8 +552,12 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -567,10 +579,14 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -630,8 +646,12 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -644,10 +664,14 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -707,8 +731,12 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -721,10 +749,14 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -779,26 +811,40 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
                 0,
                 present(config.max_source_positions),
             )
-        ),
+        )
+        if config.is_encoder_decoder
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -858,8 +904,12 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -872,10 +922,14 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
     )
 
 
@@ -941,7 +995,9 @@ def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Conf
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.catches_up_in_graphs
+        else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
         else None,
@@ -961,7 +1017,9 @@ def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Conf
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
     )
 
 
@@ -1005,7 +1063,9 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.catches_up_in_graphs
+        else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
         else None,
@@ -1025,7 +1085,9 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
     )
 
 
@@ -1106,11 +1168,17 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
         hidden_states=draw(
             st.none()
             | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
-        ),
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        )
+        if config.has_draft_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_draft_graph
+        else None,
         top_ks=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        ),
+        )
+        if config.has_draft_graph
+        else None,
     )
 
 
@@ -1172,11 +1240,17 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
         hidden_states=draw(
             st.none()
             | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
-        ),
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        )
+        if config.has_draft_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_draft_graph
+        else None,
         top_ks=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        ),
+        )
+        if config.has_draft_graph
+        else None,
     )
 
 
@@ -1266,8 +1340,12 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1331,8 +1409,12 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1403,8 +1485,12 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1475,8 +1561,12 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1551,8 +1641,12 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1611,20 +1705,30 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
                 0,
                 present(config.max_source_positions),
             )
-        ),
+        )
+        if config.is_encoder_decoder
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -1683,20 +1787,30 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
                 0,
                 present(config.max_source_positions),
             )
-        ),
+        )
+        if config.is_encoder_decoder
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -1767,8 +1881,12 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1843,8 +1961,12 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -1915,8 +2037,12 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2013,8 +2139,12 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2085,8 +2215,12 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2150,8 +2284,12 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2226,8 +2364,12 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2291,8 +2433,12 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2351,20 +2497,30 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
                 0,
                 present(config.max_source_positions),
             )
-        ),
+        )
+        if config.is_encoder_decoder
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -2423,20 +2579,30 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
                 0,
                 present(config.max_source_positions),
             )
-        ),
+        )
+        if config.is_encoder_decoder
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
         ngram_column_starts=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
         ngram_req_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.ngram_embedding
+        else None,
     )
 
 
@@ -2612,7 +2778,9 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.catches_up_in_graphs
+        else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
         else None,
@@ -2632,7 +2800,9 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2641,11 +2811,15 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         seq_lens_cpu=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_multi_layer_graph
+        else None,
         extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.has_multi_layer_graph
         else None,
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
     )
 
 
@@ -2683,7 +2857,9 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.catches_up_in_graphs
+        else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
         else None,
@@ -2703,7 +2879,9 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
@@ -2712,11 +2890,15 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         seq_lens_cpu=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_multi_layer_graph
+        else None,
         extend_start_loc=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.has_multi_layer_graph
         else None,
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1)),
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
     )
 
 
@@ -2805,10 +2987,14 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
         )
@@ -2824,7 +3010,9 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
         else None,
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
@@ -2833,22 +3021,34 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
         orig_seq_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.whole_prefill_graph
+        else None,
         mrope_positions=draw(
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
         mamba_track_seqlens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
     )
 
 
@@ -2890,10 +3090,14 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
         )
@@ -2909,7 +3113,9 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
@@ -2918,22 +3124,34 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         orig_seq_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.whole_prefill_graph
+        else None,
         mrope_positions=draw(
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
         mamba_track_seqlens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
     )
 
 
@@ -2982,10 +3200,14 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
         )
@@ -3001,7 +3223,9 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
@@ -3010,22 +3234,34 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         orig_seq_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.whole_prefill_graph
+        else None,
         mrope_positions=draw(
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
         mamba_track_seqlens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
     )
 
 
@@ -3073,10 +3309,14 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
         )
@@ -3092,7 +3332,9 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
         else None,
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
@@ -3101,26 +3343,40 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
         orig_seq_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.whole_prefill_graph
+        else None,
         mrope_positions=draw(
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
         mamba_track_seqlens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.has_static_requests
+        else None,
     )
 
 
@@ -3162,10 +3418,14 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         pipeline_residual=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.pp_size > 1
+        else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
         )
@@ -3181,7 +3441,9 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         extend_start_loc=draw(
             st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
@@ -3190,24 +3452,38 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         orig_seq_lens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
+        )
+        if config.has_static_requests
+        else None,
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.whole_prefill_graph
+        else None,
         mrope_positions=draw(
             st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
         mamba_track_indices=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        ),
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1)),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
         mamba_track_seqlens=draw(
             st.none()
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
+        )
+        if config.tracks_mamba_prefixes
+        else None,
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        ),
+        )
+        if config.has_static_requests
+        else None,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Run
+from support.sglang_parts import eager_part
 from support.tank import write_tank
 from ullage.bound.problem import Domain, Variable
 from ullage.commands.readable import readable
@@ -15,8 +16,6 @@ from ullage.expr.parse import parse
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Integer
 from ullage.place import BUILT_IN
-
-SGLANG = Path(__file__).parents[3] / "specs" / "sglang"
 
 
 def configured(text: str) -> str:
@@ -64,7 +63,7 @@ def test_a_transform_that_changes_nothing_repeats_no_formula(ullage: Run) -> Non
 
 @pytest.mark.slow
 def test_an_idle_rank_shows_only_what_its_extent_rests_on(ullage: Run) -> None:
-    arguments = ("explain", str(SGLANG), "eager_draft.requests")
+    arguments = ("explain", str(eager_part(Path("part"))), "eager_draft.requests")
     shown = ullage(*arguments).out
     assert ", 0)" not in shown
     assert "requests@eagle_draft.2" not in shown
@@ -72,7 +71,9 @@ def test_an_idle_rank_shows_only_what_its_extent_rests_on(ullage: Run) -> None:
     one_rank = configured("{max_running_requests: 64, speculative_algorithm: eagle}\n")
     here = ullage(*arguments, "--config", one_rank).out
     assert "requests@" not in here
-    assert "not in this configuration: frozen_kv_draft, idle_beside_extend\n" in here
+    assert (
+        "not in this configuration: adaptive_draft_extend, frozen_kv_draft, idle_beside_extend\n"
+    ) in here
     assert "    max_running_requests\n    = 64\n" in here
 
 
