@@ -73,6 +73,8 @@ readers:
   rotary: {reads: {input_ids: {rows: padded, range: [0, vocab_size - 1]}}}
 carried:
   input_embeds: {source: batch.input_embeds}
+constraints:
+  - {that: not enable_pdmux or not require_mlp_sync, else: nothing is padded that is not loaded}
 """
 ROUND = """\
 mode: {name}
