@@ -37,8 +37,10 @@ def plan(
     """The plan of all runners; contradictions between readers, dtypes and values are collected."""
 
     def planned(of: RunnerProblem) -> _Planned:
-        claims = Claims(resolved, solver.apart())
-        return _Planner(resolved, capacities, claims).runner(of)
+        own = solver.apart()
+        found = _Planner(resolved, capacities, Claims(resolved, own)).runner(of)
+        own.forget()
+        return found
 
     found = mapped(planned, problem.runners)
     collector.add(*joined(each.told for each in found))

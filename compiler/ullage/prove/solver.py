@@ -100,6 +100,17 @@ class Solver:
         other._context = z3.Context()
         return other
 
+    def forget(self) -> None:
+        """Let go of all that z3 holds for this solver, which is asked nothing any more.
+
+        A compile collects no cycles, so that hundreds of solvers would keep a context each.
+        """
+        self._translations.clear()
+        for terms in self._terms.values():
+            terms.clear()
+        self._refutations.clear()
+        del self._context
+
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
         return self.decide(claim, given).proved
