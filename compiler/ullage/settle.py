@@ -64,6 +64,7 @@ def settle(
             capacity = derive(runner, target, oracle, own)
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
+        apart.solver.forget()
         return list(found.values())
 
     found = [each for part in mapped(settled, _parts(problem)) for each in part]

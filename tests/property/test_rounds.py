@@ -74,19 +74,26 @@ def sync(tokens: str, *, rows: str = "", let: Mapping[str, str] | None = None) -
 
 def spec(*transforms: str, modes: tuple[str, ...], pipeline: tuple[str, ...] = ("sync",)) -> Files:
     """Modes of which idle and extend name decode, one way only."""
-    of = {
-        "decode": {"live": {"n": "1; cap"}, "requests": "n", "tokens": "n"},
-        "idle": {"live": {}, "requests": "0", "tokens": "0", "peers": ["decode"]},
-        "extend": {
-            "live": {"n": "1; cap", "t": "1; 4"},
-            "requests": "n",
-            "tokens": "t",
-            "where": ["n <= t"],
-            "peers": ["decode", "idle"] if "idle" in modes else ["decode"],
-        },
+    named = ["decode", "idle"] if "idle" in modes else ["decode"]
+    own = {"n": "1; cap"}
+    texts = {
+        "decode": mode_text("decode", live=own, requests="n", tokens="n", pipeline=pipeline),
+        "idle": mode_text(
+            "idle", live={}, requests="0", tokens="0", pipeline=pipeline, peers=["decode"]
+        ),
+        "extend": mode_text(
+            "extend",
+            live={**own, "t": "1; 4"},
+            requests="n",
+            tokens="t",
+            where=["n <= t"],
+            pipeline=pipeline,
+            peers=named,
+        ),
     }
-    texts = [mode_text(name, pipeline=pipeline, **of[name]) for name in modes]  # type: ignore[arg-type]  # by name
-    return small(*texts, parameters=PARAMETERS, transforms=transforms, ranks="dp")
+    return small(
+        *(texts[name] for name in modes), parameters=PARAMETERS, transforms=transforms, ranks="dp"
+    )
 
 
 ALL = ("decode", "idle", "extend")
@@ -194,11 +201,11 @@ def test_two_maxima_of_ranks_in_different_modes_need_two_other_ranks(tmp_path: P
     """With two ranks the other one is in one of the modes: 7, and not 10."""
     both = "both: {collective: {op: all_gather, group: dp},"
     both += " tokens: 'max_ranks(tokens) + max_ranks(requests)'}"
-    of = {"live": {"n": "1; 5"}, "pipeline": ["both"]}
+    live, pipeline, peers = {"n": "1; 5"}, ["both"], ["decode"]
     files = small(
         mode_text("decode", live={"n": "1; 2"}, requests="1", tokens="n", pipeline=["both"]),
-        mode_text("long", requests="1", tokens="n", peers=["decode"], **of),  # type: ignore[arg-type]  # by name
-        mode_text("wide", requests="n", tokens="1", peers=["decode"], **of),  # type: ignore[arg-type]  # by name
+        mode_text("long", live=live, requests="1", tokens="n", pipeline=pipeline, peers=peers),
+        mode_text("wide", live=live, requests="n", tokens="1", pipeline=pipeline, peers=peers),
         parameters=("dp: {type: int, range: [1, 3]}",),
         transforms=(both,),
         ranks="dp",
