@@ -7,8 +7,8 @@ is asked for. A parameter that breaks a comparison is as often given the other s
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from ullage.bound.problem import Domain, Variable
 from ullage.expr.evaluate import (
@@ -17,11 +17,12 @@ from ullage.expr.evaluate import (
     Result,
     Value,
     evaluate,
-    holding,
+    evaluator,
 )
 from ullage.expr.tree import (
     Call,
     Comparison,
+    Comprehension,
     Expr,
     Logical,
     Name,
@@ -57,20 +58,40 @@ class _Dependents:
 class _Values(dict[str, Value]):
     """Values by name; that of a definition is found when it is first looked up."""
 
-    definitions: Mapping[str, Expr]
+    definitions: Mapping[str, _Defined]
 
     def __missing__(self, name: str) -> Value:
         if name not in self.definitions:
             raise KeyError(name)
-        self[name] = value = _defined(self.definitions[name], Sample(self))
+        self[name] = value = self.definitions[name].value(self)
         return value
+
+
+class _Defined:
+    """An expression over definitions that may not have been looked up yet."""
+
+    def __init__(self, node: Expr, definitions: Collection[str]) -> None:
+        self._evaluate = evaluator(node)
+        lists = [each for each in walk(node) if isinstance(each, Comprehension)]
+        names = frozenset[str]().union(*map(free_names, lists))
+        # Elements are computed on copies of the values, which have what is there already.
+        self._first = tuple(sorted(names.intersection(definitions)))
+
+    def value(self, values: _Values, default: Result = 1) -> Result:
+        """Its value, or the default where it has none: its guard is false, so nobody looks."""
+        for name in self._first:
+            values[name]
+        try:
+            return self._evaluate(Sample(values))
+        except EvaluationError:
+            return default
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     """A configuration, and which of the conditions it breaks."""
 
-    sample: Sample
+    values: _Values
     broken: frozenset[Expr]
 
 
@@ -80,7 +101,8 @@ class ConfigurationDrawer:
     def __init__(self, domain: Domain, source: random.Random) -> None:
         self.domain = domain
         self.source = source
-        self._definitions = {each.name: each.value for each in domain.definitions}
+        names = {each.name for each in domain.definitions}
+        self._definitions = {each.name: _Defined(each.value, names) for each in domain.definitions}
         self._rests_on: dict[str, frozenset[str]] = {}
         for definition in domain.definitions:
             self._rests_on[definition.name] = self._under(definition.value)
@@ -90,6 +112,7 @@ class ConfigurationDrawer:
         self._resting = _users(self._rests_on.items())
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
         self._constraints = {each: self._parameters(each) for each in _legal(domain)}
+        self._others: dict[Expr, _Defined] = {}
         self._compared: dict[Expr, tuple[tuple[str, Expr], ...]] = {}
         self._last = self._drawn({}, self._variables)
 
@@ -97,19 +120,19 @@ class ConfigurationDrawer:
         """A random legal configuration with `guard`; None if repairing does not find one."""
         conditions = {each: self._parameters(each) for each in _conjuncts(guard)}
         conditions |= self._constraints
-        sample = self._last
+        values = self._last
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
-                sample = self._redrawn(sample, variable.name)
-        attempt = _Attempt(sample, frozenset(_broken(conditions, sample)))
+                values = self._redrawn(values, variable.name)
+        attempt = _Attempt(values, self._broken(conditions, values))
         for _ in range(REPAIRS):
             if not all(conditions[each] for each in attempt.broken):
                 return None  # no parameter has a say in it
             if not attempt.broken:
                 break
             attempt = self._repaired(attempt, conditions)
-        self._last = attempt.sample
-        return None if attempt.broken else self._complete(attempt.sample)
+        self._last = attempt.values
+        return None if attempt.broken else self._complete(attempt.values)
 
     def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
         """One parameter drawn again: of some trials the one that breaks the least."""
@@ -122,17 +145,27 @@ class ConfigurationDrawer:
                 name, other = self.source.choice(compared)
             else:
                 name, other = self.source.choice(names), None
-            sample = self._redrawn(attempt.sample, name, other)
+            values = self._redrawn(attempt.values, name, other)
             changed = self._dependents[name].names
             touched = [each for each, under in conditions.items() if under & changed]
-            broken = (attempt.broken - set(touched)) | set(_broken(touched, sample))
-            trials.append(replace(attempt, sample=sample, broken=broken))
+            broken = (attempt.broken - set(touched)) | self._broken(touched, values)
+            trials.append(_Attempt(values, broken))
         return min(trials, key=lambda trial: len(trial.broken))
+
+    def _broken(self, conditions: Iterable[Expr], values: _Values) -> frozenset[Expr]:
+        holds = ((each, self._evaluated(each).value(values, False)) for each in conditions)
+        return frozenset(each for each, result in holds if not result)
+
+    def _evaluated(self, node: Expr) -> _Defined:
+        if node not in self._others:
+            self._others[node] = _Defined(node, self._definitions)
+        return self._others[node]
 
     def _compared_in(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
         """Parameters that the condition compares with something that does not rest on them."""
         if condition not in self._compared:
-            found = [each for each in walk(condition) if isinstance(each, Comparison)]
+            nodes = [each for each in walk(condition) if isinstance(each, Comparison)]
+            found = [each for each in nodes if each.operator == "=="]
             sides = [(each.left, each.right) for each in found]
             sides += [(right, left) for left, right in sides]
             self._compared[condition] = tuple(
@@ -144,29 +177,35 @@ class ConfigurationDrawer:
             )
         return self._compared[condition]
 
-    def _redrawn(self, sample: Sample, name: str, other: Expr | None = None) -> Sample:
+    def _redrawn(self, values: _Values, name: str, other: Expr | None = None) -> _Values:
         """One parameter and all that rests on it drawn again; it is as `other` if it may be."""
         again = self._dependents[name]
         first, *rest = again.parameters
-        value = None if other is None else _as(first, other, sample)
-        given = {k: v for k, v in sample.values.items() if k not in again.definitions}
+        value = None if other is None else self._as(first, other, values)
+        given = {k: v for k, v in values.items() if k not in again.definitions}
         if value is None:
             return self._drawn(given, again.parameters)
         return self._drawn({**given, name: value}, rest)
 
-    def _drawn(self, given: Mapping[str, Value], parameters: Iterable[Variable]) -> Sample:
+    def _as(self, parameter: Variable, other: Expr, values: _Values) -> int | None:
+        """The value of `other` if the parameter may have it."""
+        value = self._evaluated(other).value(values, False)
+        sample = Sample(values)
+        if isinstance(value, bool | list) or value < _end(parameter.low, sample, value):
+            return None
+        return value if value <= _end(parameter.high, sample, value) else None
+
+    def _drawn(self, given: Mapping[str, Value], parameters: Iterable[Variable]) -> _Values:
         values = _Values(given)
         values.definitions = self._definitions
         drawn = Sample(values)  # sees each value as soon as it is there
         for parameter in parameters:
             values[parameter.name] = draw_value(parameter, drawn, self.source)
-        return drawn
+        return values
 
-    def _complete(self, sample: Sample) -> Sample:
-        """The sample with the values of all definitions."""
-        return Sample(
-            {**sample.values, **{name: sample.values[name] for name in self._definitions}}
-        )
+    def _complete(self, values: _Values) -> Sample:
+        """All values, those of definitions that nobody looked up too."""
+        return Sample({**values, **{name: values[name] for name in self._definitions}})
 
     def _under(self, node: Expr) -> frozenset[str]:
         """The parameters and definitions under an expression."""
@@ -227,29 +266,6 @@ def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Logical) and condition.junction == "and":
         return condition.operands
     return (condition,)
-
-
-def _broken(conditions: Iterable[Expr], sample: Sample) -> list[Expr]:
-    return [each for each in conditions if not holding(each, False)(sample)]
-
-
-def _defined(value: Expr, sample: Sample) -> Result:
-    try:
-        return evaluate(value, sample)
-    except EvaluationError:
-        return 1  # its guard is false here, so nobody looks
-
-
-def _as(parameter: Variable, other: Expr, sample: Sample) -> int | None:
-    """The value of `other` if the parameter may have it."""
-    try:
-        value = evaluate(other, sample)
-    except EvaluationError:
-        return None
-    low = _end(parameter.low, sample, 0)
-    if isinstance(value, bool | list) or not low <= value <= _end(parameter.high, sample, value):
-        return None
-    return value
 
 
 def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Value:

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from support.bounds import defined, domain, flag, limit, number, read, values
-from ullage.bound.sampling import ConfigurationDrawer, holding
-from ullage.expr.evaluate import evaluate
+from ullage.bound.sampling import ConfigurationDrawer
+from ullage.expr.evaluate import evaluate, holding
 
 DOMAIN = domain(
     number("tp", 1, 64),
