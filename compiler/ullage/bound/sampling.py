@@ -1,7 +1,7 @@
 """Random legal configurations, found by drawing again what breaks a constraint.
 
 Each draw starts from the last one, and a change of one parameter computes only what rests on it and
-is asked for. A parameter that breaks a comparison is as often given the other side as drawn.
+is asked for.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ REPAIRS = 100
 TRIALS = 3
 RENEWED = 0.3
 SOLVED = 0.5
-"""How many trials take a value that the broken condition speaks of, where it does."""
+"""How many trials make an equality of the broken condition true, where it has one."""
+NEAR = 0.5
+"""How many of the others draw a parameter that the condition names itself."""
 # Sizes that divide each other are powers of two, and small ones; others are as likely as these.
 LARGEST_POWER = 7
 REACHES = (1, 4, 12, 100, 5_000, 2**31)
@@ -113,7 +115,7 @@ class ConfigurationDrawer:
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
         self._constraints = {each: self._parameters(each) for each in _legal(domain)}
         self._others: dict[Expr, _Defined] = {}
-        self._compared: dict[Expr, tuple[tuple[str, Expr], ...]] = {}
+        self._equated: dict[Expr, tuple[tuple[str, Expr], ...]] = {}
         self._last = self._drawn({}, self._variables)
 
     def draw(self, guard: Expr) -> Sample | None:
@@ -138,13 +140,15 @@ class ConfigurationDrawer:
         """One parameter drawn again: of some trials the one that breaks the least."""
         chosen = self.source.choice([each for each in conditions if each in attempt.broken])
         names = [v.name for v in self.domain.variables if v.name in conditions[chosen]]
-        compared = self._compared_in(chosen)
+        direct = [name for name in names if name in free_names(chosen)]
+        equated = self._equated_in(chosen)
         trials: list[_Attempt] = []
         for _ in range(TRIALS):
-            if compared and self.source.random() < SOLVED:
-                name, other = self.source.choice(compared)
+            if equated and self.source.random() < SOLVED:
+                name, other = self.source.choice(equated)
             else:
-                name, other = self.source.choice(names), None
+                nearest = direct if direct and self.source.random() < NEAR else names
+                name, other = self.source.choice(nearest), None
             values = self._redrawn(attempt.values, name, other)
             changed = self._dependents[name].names
             touched = [each for each, under in conditions.items() if under & changed]
@@ -161,28 +165,30 @@ class ConfigurationDrawer:
             self._others[node] = _Defined(node, self._definitions)
         return self._others[node]
 
-    def _compared_in(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
-        """Parameters that the condition compares with something that does not rest on them."""
-        if condition not in self._compared:
-            nodes = [each for each in walk(condition) if isinstance(each, Comparison)]
-            found = [each for each in nodes if each.operator == "=="]
+    def _equated_in(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
+        """Parameters that the condition equates with something that does not rest on them."""
+        if condition not in self._equated:
+            compared = [each for each in walk(condition) if isinstance(each, Comparison)]
+            found = [each for each in compared if each.operator == "=="]
             sides = [(each.left, each.right) for each in found]
             sides += [(right, left) for left, right in sides]
-            self._compared[condition] = tuple(
+            self._equated[condition] = tuple(
                 (side.name, other)
                 for side, other in sides
                 if isinstance(side, Name)
                 and side.name in self._dependents
                 and self._under(other).isdisjoint(self._dependents[side.name].names)
             )
-        return self._compared[condition]
+        return self._equated[condition]
 
     def _redrawn(self, values: _Values, name: str, other: Expr | None = None) -> _Values:
         """One parameter and all that rests on it drawn again; it is as `other` if it may be."""
         again = self._dependents[name]
         first, *rest = again.parameters
         value = None if other is None else self._as(first, other, values)
-        given = {k: v for k, v in values.items() if k not in again.definitions}
+        given = dict(values)
+        for stale in again.definitions & given.keys():
+            del given[stale]
         if value is None:
             return self._drawn(given, again.parameters)
         return self._drawn({**given, name: value}, rest)
