@@ -240,12 +240,6 @@ def walk(node: Expr) -> Iterator[Expr]:
         pending.extend(reversed(children(node)))
 
 
-def _rebuilt(node: Expr, parts: tuple[Expr, ...], new_parts: tuple[Expr, ...]) -> Expr:
-    """The node over new parts, the same one if they all are the old ones."""
-    same = all(new is old for new, old in zip(new_parts, parts, strict=True))
-    return node if same else rebuild(node, new_parts)
-
-
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     """`node` as `fold` makes it from the node over folded subexpressions; made only once."""
     try:
@@ -253,7 +247,7 @@ def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     except AttributeError:
         parts = children(node)
         new_parts = tuple(folded(part, fold) for part in parts)
-        result = fold(_rebuilt(node, parts, new_parts))
+        result = fold(rebuild(node, new_parts) if new_parts != parts else node)
         object.__setattr__(node, "_folded", result)
         return result
 
@@ -282,7 +276,7 @@ def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: subexpressions first, then the node over the rewritten parts."""
     parts = children(node)
     new_parts = tuple(transform(part, rewrite) for part in parts)
-    return rewrite(_rebuilt(node, parts, new_parts))
+    return rewrite(rebuild(node, new_parts) if new_parts != parts else node)
 
 
 def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
@@ -296,7 +290,8 @@ def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
             return _substitute_inside(node, values)
         case _:
             parts = children(node)
-            return _rebuilt(node, parts, tuple(substitute(part, values) for part in parts))
+            new_parts = tuple(substitute(part, values) for part in parts)
+            return rebuild(node, new_parts) if new_parts != parts else node
 
 
 def _substitute_inside(node: Comprehension, values: dict[str, Expr]) -> Expr:
