@@ -8,24 +8,46 @@ from ullage.bound.capacities import Capacities
 from ullage.bound.problem import Problem
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.plan.model import Plan
-from ullage.prove.certificate import Certificate
-from ullage.prove.solver import Solver
+from ullage.prove.proof import Certificate
 from ullage.spec.check import ResolvedSpec
 from ullage.text.sources import SourceSet
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
-    """A spec folder, read, resolved, bounded, proved and planned; `warnings` never fail a run.
+class Derived:
+    """What is derived of a resolved spec; `warnings` never fail a run.
 
-    The domain of `problem`, which `solver` knows, leaves out what the plan refuses.
+    The domain of `problem` leaves out what the plan refuses.
     """
 
-    sources: SourceSet
-    resolved: ResolvedSpec
     problem: Problem
-    solver: Solver
     capacities: Capacities
     certificate: Certificate
     plan: Plan
     warnings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A spec folder, read, resolved, bounded, proved and planned."""
+
+    sources: SourceSet
+    resolved: ResolvedSpec
+    problem: Problem
+    capacities: Capacities
+    certificate: Certificate
+    plan: Plan
+    warnings: tuple[Diagnostic, ...]
+
+    @staticmethod
+    def of(sources: SourceSet, resolved: ResolvedSpec, derived: Derived) -> Analysis:
+        """What is derived, beside what it is derived from."""
+        return Analysis(
+            sources,
+            resolved,
+            derived.problem,
+            derived.capacities,
+            derived.certificate,
+            derived.plan,
+            derived.warnings,
+        )

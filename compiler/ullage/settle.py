@@ -2,7 +2,8 @@
 
 The proof of a capacity asks again much of what its derivation asked, so one process does both; the
 checker still takes nothing from the search but the steps. What one runner asks is not known to the
-next, which another process may have: so it comes to the same on any number of processors.
+next, which another process may have, or which may be remembered: so it comes to the same on any
+number of processors, and whatever else has changed.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from ullage.bound.derive import derive
 from ullage.bound.problem import Problem, RunnerProblem
 from ullage.bound.targets import with_axes
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
+from ullage.memory import NOTHING, Memory
 from ullage.processes import Mapper, in_turn
-from ullage.prove.certificate import Proof, certify
+from ullage.prove.certificate import certify
 from ullage.prove.oracle import Oracles
+from ullage.prove.proof import Proof
 
 Progress = Callable[[str], None]
 
@@ -42,16 +45,24 @@ class _One:
     diagnostics: tuple[Diagnostic, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is settled at a time."""
+
+    found: tuple[_One, ...]
+
+
 def settle(
     problem: Problem,
     oracles: Oracles,
     collector: Collector,
     progress: Progress = lambda _: None,
     mapped: Mapper = in_turn,
+    memory: Memory = NOTHING,
 ) -> Settled:
     """The capacities of all runners with their proofs; those without a maximum are reported."""
 
-    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> list[_One]:
+    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> _Part:
         runner, targets = of
         apart = oracles.apart()
         oracle = apart.of(runner)
@@ -65,9 +76,11 @@ def settle(
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
         apart.solver.forget()
-        return list(found.values())
+        return _Part(tuple(found.values()))
 
-    found = [each for part in mapped(settled, _parts(problem)) for each in part]
+    known = memory.about(problem.domain)
+    parts = known.answers(_Part, settled, _parts(problem), lambda asked: asked, mapped)
+    found = [each for part in parts for each in part.found]
     for each in found:
         collector.add(*each.diagnostics)
     return Settled(

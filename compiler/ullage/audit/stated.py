@@ -12,6 +12,7 @@ from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, conjunction, free_names
 from ullage.plan.model import Dimension, PlannedRunner
+from ullage.prove.solver import Solver
 from ullage.spec.stated import Audit, StatedFormula
 
 
@@ -39,9 +40,9 @@ class Question:
     attained: Mapping[str, Expr]
 
 
-def questions(analysis: Analysis) -> tuple[Question, ...]:
+def questions(analysis: Analysis, solver: Solver) -> tuple[Question, ...]:
     """All stated formulas that have something to be compared with, in declared order."""
-    found = compared(analysis.resolved, analysis.problem, analysis.solver)
+    found = compared(analysis.resolved, analysis.problem, solver)
     return tuple(_question(analysis, each) for each in found if each.modes)
 
 
