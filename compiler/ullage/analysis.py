@@ -15,9 +15,9 @@ from ullage.text.sources import SourceSet
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What is derived of a resolved spec; `warnings` never fail a run.
+    """What is derived of a resolved spec: a capacity, proved or not, for each target of a runner.
 
-    The domain of `problem` leaves out what the plan refuses.
+    `warnings` never fail a run. The domain of `problem` leaves out what the plan refuses.
     """
 
     problem: Problem
@@ -25,6 +25,15 @@ class Derived:
     certificate: Certificate
     plan: Plan
     warnings: tuple[Diagnostic, ...]
+
+    def __post_init__(self) -> None:
+        targets = {(each.name, target) for each in self.problem.runners for target in each.targets}
+        for found in (self.capacities.by_target, self.certificate.proofs):
+            if len(found) != len(targets) or {(e.runner, e.target) for e in found} != targets:
+                raise ValueError("there is not one capacity and one proof for each target")
+        names = [each.name for each in self.problem.runners]
+        if [each.name for each in self.plan.runners] != names:
+            raise ValueError("the plan is of other runners")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,11 @@ class Memory:
 
         `question`: all that the answer for an item depends on, beside what is common to all.
         """
-        base = None if self.cache is None else key_of(self.asked, kind.__qualname__)
+        base = (
+            None
+            if self.cache is None
+            else key_of(self.asked, f"{kind.__module__}.{kind.__qualname__}")
+        )
         if self.cache is None or base is None:
             return mapped(function, items)
         keys = [_digest(base, question(each)) for each in items]

@@ -27,5 +27,6 @@ def audited(
 
         return audit(analysis, progress, only, at_once, memory)
 
-    names = None if only is None else tuple(sorted(only))
+    audits = (each.name for each in analysis.resolved.spec.audits)
+    names = tuple(name for name in audits if only is None or name in only)
     return memory.answer(AuditReport, decided, *analysis.sources.identity, names)

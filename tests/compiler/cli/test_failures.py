@@ -11,7 +11,7 @@ import pytest
 
 from support.command_line import Run
 from support.tank import write_tank
-from ullage import analyse
+from ullage import derivation
 from ullage.commands import check
 
 Golden = Callable[[str, str], None]
@@ -155,7 +155,7 @@ def test_an_interrupt_ends_quietly(
 def test_an_interrupted_compile_leaves_no_output(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analyse, "plan", interrupted)
+    monkeypatch.setattr(derivation, "plan", interrupted)
     assert ullage("compile", "tank", "--out", "out").shown == "--- exit code 130\n"
     assert sorted(path.name for path in Path().iterdir()) == ["tank"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,15 @@ import pytest
 from support.command_line import Run
 from support.tank import write_tank
 from ullage import derivation, settle
+from ullage.analysis import Derived
 from ullage.bound.capacities import Capacity
 from ullage.bound.problem import RunnerProblem
+from ullage.cache import Cache
 from ullage.processes import in_turn
 from ullage.prove.certificate import certify
 from ullage.prove.proof import Proof
 from ullage.prove.solver import Solver
+from ullage.records import from_text, to_text
 
 COMMANDS = (
     ("check",),
@@ -159,6 +164,28 @@ def test_damaged_entries_are_found_out_anew(
     proved.clear()
     assert [ullage(*arguments(command)) for command in COMMANDS] == ran
     assert sorted(proved) == sorted(ALL)
+
+
+@pytest.mark.parametrize("lost", ["capacities", "certificate", "plan"])
+def test_what_was_derived_counts_as_absent_without_a_part(
+    lost: str, tank: Path, ullage: Run, tmp_path: Path
+) -> None:
+    """Whatever has the checksum of an entry, each capacity of a runner has to be there."""
+    first = ullage("check", "tank")
+    cache = Cache(tmp_path / "cache")
+    texts = {path.stem: str(cache.load(path.stem)) for path in cache.folder.iterdir()}
+    ((key, derived),) = [
+        (key, found) for key, text in texts.items() if (found := from_text(Derived, text))
+    ]
+    less: Derived = deepcopy(derived)
+    kept = getattr(less, lost)
+    (name,) = [
+        each.name for each in fields(kept) if each.name in ("by_target", "proofs", "runners")
+    ]
+    object.__setattr__(kept, name, getattr(kept, name)[:-1])
+    cache.store(key, to_text(less))
+    assert ullage("check", "tank") == first
+    assert from_text(Derived, str(cache.load(key))) == derived
 
 
 def test_the_places_of_a_renamed_folder_are_its_own(tank: Path, ullage: Run) -> None:
