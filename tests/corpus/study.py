@@ -137,7 +137,8 @@ def study(folder: Path, case: Case, formulas: tuple[Formula, ...], files: Files)
     analysis = analyse(write_spec(folder, files))
     report = audit(analysis)
     assert len(report.formulas) == len(formulas), "every formula is stated where it can be compared"
-    return Study(case, analysis, report, questions(analysis))
+    solver = Solver(analysis.problem.domain)
+    return Study(case, analysis, report, questions(analysis, solver))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,10 @@ def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, Mode
         for runner in found.analysis.problem.runners
         for mode in runner.modes
     }
+    asked = questions(found.analysis, Solver(found.analysis.problem.domain))
     return [
         (report, modes[report.runner, verdict.mode], verdict, question.extents[verdict.mode])
-        for question, report in zip(questions(found.analysis), found.report.formulas, strict=True)
+        for question, report in zip(asked, found.report.formulas, strict=True)
         for verdict in report.modes
     ]
 
