@@ -32,10 +32,15 @@ _FOLDER = "ULLAGE_TESTS_SHARED"
 
 
 def make_shared_folder(config: pytest.Config) -> None:
-    """A folder for this session, which its other processes inherit."""
+    """A folder for this session, which its other processes inherit.
+
+    It also stands in for the user's cache, wherever a test does not name another one.
+    """
     if not hasattr(config, "workerinput"):
-        os.environ[_FOLDER] = tempfile.mkdtemp(prefix="ullage-tests-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ[_FOLDER], ignore_errors=True))
+        folder = tempfile.mkdtemp(prefix="ullage-session-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ[_FOLDER] = folder
+        os.environ["ULLAGE_CACHE_DIR"] = str(Path(folder, "commands"))
 
 
 def shared_cache() -> Path:
