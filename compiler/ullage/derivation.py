@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from ullage.analysis import Derived
 from ullage.audit.wellformed import check_audits
-from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector
@@ -30,14 +29,17 @@ def derivation(
     """All that is derived of a resolved spec; raises DiagnosticError with all errors of a stage."""
     collector = Collector(sources.texts)
     problem = specialise(resolved, collector)
-    progress("checking divisors and guards")
     solver = Solver(problem.domain)
-    check_problem(resolved, problem, solver, collector)
-    check_audits(resolved, problem, solver, collector)
-    collector.raise_if_errors()
+
+    def check() -> None:
+        progress("checking divisors and guards")
+        apart = solver.apart()  # what is settled meanwhile has answers of its own
+        check_problem(resolved, problem, apart, collector)
+        check_audits(resolved, problem, apart, collector)
+        collector.raise_if_errors()
+
     oracles = Oracles(solver)
-    problem = narrow(problem, oracles.of)
-    settled = settle(problem, oracles, collector, progress, at_once, memory)
+    settled = settle(problem, oracles, collector, progress, at_once, check, memory)
     collector.raise_if_errors()
     problem, capacities = settled.problem, settled.capacities
     planned = plan(resolved, problem, capacities, solver, collector, at_once)

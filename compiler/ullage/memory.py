@@ -47,10 +47,12 @@ class Memory:
         items: Sequence[Item],
         question: Callable[[Item], Iterable[object]],
         mapped: Mapper = in_turn,
+        first: Callable[[], None] | None = None,
     ) -> list[Answer]:
         """What `function` answers for each item, called only for those whose question is new.
 
         `question`: all that the answer for an item depends on, beside what is common to all.
+        `first` is done as `mapped` does it; nothing is kept if it raises.
         """
         base = (
             None
@@ -58,11 +60,11 @@ class Memory:
             else key_of(self.asked, f"{kind.__module__}.{kind.__qualname__}")
         )
         if self.cache is None or base is None:
-            return mapped(function, items)
+            return mapped(function, items, first)
         keys = [_digest(base, question(each)) for each in items]
         known = [self._recalled(self.cache, kind, key) for key in keys]
         new = [place for place, answer in enumerate(known) if answer is None]
-        found = mapped(function, [items[place] for place in new])
+        found = mapped(function, [items[place] for place in new], first)
         self.cache.store_all(dict(_kept(found, [keys[place] for place in new])))
         computed = iter(found)
         return [next(computed) if answer is None else answer for answer in known]

@@ -163,6 +163,30 @@ def test_what_a_question_raises_is_raised_and_not_kept(memory: Memory) -> None:
     assert Asked().squares(memory, [3]) == of(3)
 
 
+def test_what_comes_first_is_done_each_time_and_nothing_is_kept_if_it_raises(
+    memory: Memory,
+) -> None:
+    asked = Asked()
+
+    def answers(first: Callable[[], None]) -> list[Square]:
+        numbers = [3]
+        return memory.answers(Square, asked.square, numbers, lambda n: (n,), at_once, first)
+
+    def refuse() -> None:
+        raise LookupError
+
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            answers(refuse)
+    done: list[str] = []
+    assert answers(lambda: done.append("first")) == of(3)
+    asked.numbers.clear()
+    assert answers(lambda: done.append("second")) == of(3)
+    with pytest.raises(LookupError):
+        answers(refuse)
+    assert (done, asked.numbers) == (["first", "second"], [])
+
+
 def test_what_is_nested_too_deeply_is_not_remembered_and_no_error(memory: Memory) -> None:
     deep: Nested | None = None
     for _ in range(5000):

@@ -42,7 +42,8 @@ class Question:
 
 def questions(analysis: Analysis, solver: Solver) -> tuple[Question, ...]:
     """All stated formulas that have something to be compared with, in declared order."""
-    found = compared(analysis.resolved, analysis.problem, solver)
+    stated = compared(analysis.resolved, analysis.problem)
+    found = [each.occurring(solver) for each in stated]
     return tuple(_question(analysis, each) for each in found if each.modes)
 
 
