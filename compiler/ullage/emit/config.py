@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ullage.bound.domain import for_worker, worker_name
 from ullage.bound.problem import Constraint, Definition, Domain, Variable
-from ullage.bound.specialise import for_worker, worker_name
 from ullage.emit.config_views import (
     ArgumentView,
     CheckView,

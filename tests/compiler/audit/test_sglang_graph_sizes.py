@@ -9,12 +9,12 @@ import pytest
 
 from support.sglang_graphs import Buffer, GraphRow, TableRow, graph_rows, table_rows
 from support.sglang_table import ROOT
-from ullage.analyse import read
 from ullage.audit.compared import expanded
-from ullage.bound.specialise import for_worker
+from ullage.bound.domain import for_worker
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import Value, evaluate_boolean, evaluate_integer
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Slot
 
