@@ -30,6 +30,7 @@ from ullage.expr.tree import (
     Integer,
     ListOf,
     Name,
+    Progression,
     free_names,
     walk,
 )
@@ -321,7 +322,11 @@ class ConfigEmitter:
         intervals = Intervals(self.domain)
         for node in walk(expr):
             match node:
-                case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+                case (
+                    Binary("//" | "%", _, divisor)
+                    | Call("align_up" | "cdiv", (_, divisor))
+                    | Progression(step=divisor)
+                ):
                     low = intervals.of(divisor).low
                     if low is None or low < 1:
                         return False
@@ -364,7 +369,11 @@ def _is_plain(default: Expr) -> bool:
     """Whether a default has a value for all arguments of the right types."""
     for node in walk(default):
         match node:
-            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+            case (
+                Binary("//" | "%", _, divisor)
+                | Call("align_up" | "cdiv", (_, divisor))
+                | Progression(step=divisor)
+            ):
                 if not (isinstance(divisor, Integer) and divisor.value >= 1):
                     return False
             case Call("next_in", _) | Call("min" | "max", (_,)):

@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:121
+# specs/sglang/engine.yaml:135
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -61,7 +61,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:154
+# specs/sglang/engine.yaml:174
 class AttentionBackend(StrEnum):
     """Whose tables a graph keeps between load and replay."""
 
@@ -129,13 +129,19 @@ class Config:
     request_pool_size: Rows of the request table besides the padding row; more than run where
         prompts are prebuilt; in requests; [1, 262144].
     enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
-    capture_requests: Rows that decode graphs are asked for; the default is that of a large device
-        without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    disable_cuda_graph_padding: A graph for every number of rows, so that none is padded; None
+        unless enable_decode_graph.
+    capture_max_requests: Most rows that decode graphs are asked for; the default is that of a
+        device of 80 GB; in requests; [1, 65536]; None unless enable_decode_graph.
+    capture_requests: Rows that decode graphs are asked for; in requests; each in [1, 65536]; None
+        unless enable_decode_graph.
     enable_prefill_graph: Replay captured graphs for prompts.
     prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
         it; None unless enable_prefill_graph.
-    capture_tokens: Tokens that prefill graphs are asked for; the default is that of chunks of 8192;
-        in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    capture_max_tokens: Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None
+        unless enable_prefill_graph.
+    capture_tokens: Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None
+        unless enable_prefill_graph.
     full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
         65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
     is_multimodal: The model takes images and the like.
@@ -296,87 +302,100 @@ class Config:
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
     # specs/sglang/engine.yaml:113
-    capture_requests: tuple[int, ...] | None = None
-    """Rows that decode graphs are asked for; the default is that of a large device without
-    speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    disable_cuda_graph_padding: bool | None = None
+    """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
+    # specs/sglang/engine.yaml:115
+    capture_max_requests: int | None = None
+    """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
+    requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:118
+    capture_requests: tuple[int, ...] | None = None
+    """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
+    enable_decode_graph.
+    """
+    # specs/sglang/engine.yaml:133
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:135
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:124
-    capture_tokens: tuple[int, ...] | None = None
-    """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
-    tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    # specs/sglang/engine.yaml:138
+    capture_max_tokens: int | None = None
+    """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
+    enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:131
+    # specs/sglang/engine.yaml:141
+    capture_tokens: tuple[int, ...] | None = None
+    """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
+    enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:151
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:156
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:137
+    # specs/sglang/engine.yaml:157
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:138
+    # specs/sglang/engine.yaml:158
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:162
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:165
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:168
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:151
+    # specs/sglang/engine.yaml:171
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:154
+    # specs/sglang/engine.yaml:174
     attention_backend: AttentionBackend
     """Whose tables a graph keeps between load and replay."""
-    # specs/sglang/engine.yaml:157
+    # specs/sglang/engine.yaml:177
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:158
+    # specs/sglang/engine.yaml:178
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:159
+    # specs/sglang/engine.yaml:179
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:182
     flashinfer_workspace_bytes: int | None = None
     """What kernels of this backend work in, more for some models and for deterministic
     inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     """
-    # specs/sglang/engine.yaml:166
+    # specs/sglang/engine.yaml:186
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:188
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:171
+    # specs/sglang/engine.yaml:191
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:193
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:196
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -422,9 +441,12 @@ class Config:
         dllm_block_size: int = 0,
         request_pool_size: int | None = None,
         enable_decode_graph: bool = False,
+        disable_cuda_graph_padding: bool | None = None,
+        capture_max_requests: int | None = None,
         capture_requests: tuple[int, ...] | None = None,
         enable_prefill_graph: bool = False,
         prefill_graph_backend: PrefillGraphBackend | None = None,
+        capture_max_tokens: int | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
         is_multimodal: bool = False,
@@ -508,157 +530,97 @@ class Config:
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
         # specs/sglang/engine.yaml:113
+        if disable_cuda_graph_padding is None and enable_decode_graph:
+            disable_cuda_graph_padding = False
+        # specs/sglang/engine.yaml:115
+        if capture_max_requests is None and enable_decode_graph:
+            capture_max_requests = 256 if tp_size < 4 else 512
+        # specs/sglang/engine.yaml:118
         if capture_requests is None and enable_decode_graph:
-            capture_requests = (
-                1,
-                2,
-                4,
-                8,
-                12,
-                16,
-                24,
-                32,
-                40,
-                48,
-                56,
-                64,
-                72,
-                80,
-                88,
-                96,
-                104,
-                112,
-                120,
-                128,
-                136,
-                144,
-                152,
-                160,
-                168,
-                176,
-                184,
-                192,
-                200,
-                208,
-                216,
-                224,
-                232,
-                240,
-                248,
-                256,
+            capture_requests = tuple(
+                [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
+                if present(disable_cuda_graph_padding)
+                else [
+                    *range(1, min(9, present(capture_max_requests)), 1),
+                    *range(10, min(33, present(capture_max_requests)), 2),
+                    *range(40, min(65, present(capture_max_requests)), 4),
+                    *range(72, min(257, present(capture_max_requests)), 8),
+                    *range(272, present(capture_max_requests), 16),
+                    present(capture_max_requests),
+                ]
+                if speculative_algorithm != SpeculativeAlgorithm.NONE
+                else [
+                    *range(1, min(3, present(capture_max_requests)), 1),
+                    *range(4, min(13, present(capture_max_requests)), 4),
+                    *range(16, min(257, present(capture_max_requests)), 8),
+                    *range(272, min(512, present(capture_max_requests)), 16),
+                    *range(512, present(capture_max_requests), 32),
+                    present(capture_max_requests),
+                ]
             )
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:135
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:138
+        if capture_max_tokens is None and enable_prefill_graph:
+            capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
+        # specs/sglang/engine.yaml:141
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
-                4,
-                8,
-                12,
-                16,
-                20,
-                24,
-                28,
-                32,
-                48,
-                64,
-                80,
-                96,
-                112,
-                128,
-                144,
-                160,
-                176,
-                192,
-                208,
-                224,
-                240,
-                256,
-                288,
-                320,
-                352,
-                384,
-                416,
-                448,
-                480,
-                512,
-                576,
-                640,
-                704,
-                768,
-                832,
-                896,
-                960,
-                1024,
-                1280,
-                1536,
-                1792,
-                2048,
-                2304,
-                2560,
-                2816,
-                3072,
-                3328,
-                3584,
-                3840,
-                4096,
-                4608,
-                5120,
-                5632,
-                6144,
-                6656,
-                7168,
-                7680,
-                8192,
+                *range(4, min(32, present(capture_max_tokens)) + 1, 4),
+                *range(48, min(256, present(capture_max_tokens)) + 1, 16),
+                *range(288, min(512, present(capture_max_tokens)) + 1, 32),
+                *range(576, min(1024, present(capture_max_tokens)) + 1, 64),
+                *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
+                *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:131
+        # specs/sglang/engine.yaml:151
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:158
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:162
         if mamba_conv_length is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:165
         if draft_hidden_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:168
         if draft_vocab_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:171
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:179
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:182
         if flashinfer_workspace_bytes is None and (
             attention_backend == AttentionBackend.FLASHINFER
         ):
             flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:188
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:193
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -700,9 +662,12 @@ class Config:
             dllm_block_size=dllm_block_size,
             request_pool_size=request_pool_size,
             enable_decode_graph=enable_decode_graph,
+            disable_cuda_graph_padding=disable_cuda_graph_padding,
+            capture_max_requests=capture_max_requests,
             capture_requests=capture_requests,
             enable_prefill_graph=enable_prefill_graph,
             prefill_graph_backend=prefill_graph_backend,
+            capture_max_tokens=capture_max_tokens,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
             is_multimodal=is_multimodal,
@@ -959,22 +924,52 @@ class Config:
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
+                problems.boolean(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "specs/sglang/engine.yaml:113",
+                )
+            else:
+                problems.unset(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:113",
+                )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.integer(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:115",
+                )
+            else:
+                problems.unset(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:115",
+                )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
                 problems.integers(
                     "capture_requests",
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:118",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:118",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:119"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:133"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -982,14 +977,30 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:135",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:135",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.integer(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:138",
+                )
+            else:
+                problems.unset(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:138",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -998,14 +1009,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:141",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:141",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1017,18 +1028,18 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:151",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:151",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:136")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:156")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:137"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:157"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1037,14 +1048,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:158",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:158",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1053,14 +1064,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:162",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:162",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1069,14 +1080,14 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:165",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:165",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1085,40 +1096,40 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:168",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:168",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:171",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:171",
                 )
         problems.choice(
             "attention_backend",
             self.attention_backend,
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer"),
-            "specs/sglang/engine.yaml:154",
+            "specs/sglang/engine.yaml:174",
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:157"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:177"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:158"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:178"
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1127,14 +1138,14 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:179",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:179",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.FLASHINFER:
@@ -1143,17 +1154,17 @@ class Config:
                     self.flashinfer_workspace_bytes,
                     1,
                     17179869184,
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:182",
                 )
             else:
                 problems.unset(
                     "flashinfer_workspace_bytes",
                     self.flashinfer_workspace_bytes,
                     "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:182",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:166"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:186"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1162,17 +1173,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:188",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:188",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:171"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:191"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1181,16 +1192,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:193",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:193",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:176")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:196")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1252,7 +1263,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:258",
+                    "specs/sglang/engine.yaml:278",
                 )
             )
         if problems.passed(
@@ -1307,7 +1318,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:287",
+                    "specs/sglang/engine.yaml:307",
                 )
             )
         if problems.passed(
@@ -1352,7 +1363,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:299",
+                    "specs/sglang/engine.yaml:319",
                 )
             )
         if problems.passed(
@@ -1402,7 +1413,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:329",
+                    "specs/sglang/engine.yaml:349",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1415,7 +1426,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:180",
+                "specs/sglang/engine.yaml:200",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1426,7 +1437,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:182",
+                "specs/sglang/engine.yaml:202",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1437,7 +1448,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:184",
+                "specs/sglang/engine.yaml:204",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1460,7 +1471,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:187",
+                "specs/sglang/engine.yaml:207",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1481,7 +1492,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:190",
+                "specs/sglang/engine.yaml:210",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1505,7 +1516,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:193",
+                "specs/sglang/engine.yaml:213",
             )
         if problems.passed(
             "tp_size",
@@ -1542,7 +1553,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:196",
+                "specs/sglang/engine.yaml:216",
             )
         if problems.passed(
             "tp_size",
@@ -1574,7 +1585,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:199",
+                "specs/sglang/engine.yaml:219",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1585,7 +1596,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:201",
+                "specs/sglang/engine.yaml:221",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1597,7 +1608,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:203",
+                "specs/sglang/engine.yaml:223",
             )
         if problems.passed(
             "request_pool_size",
@@ -1620,7 +1631,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:225",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1631,7 +1642,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:208",
+                "specs/sglang/engine.yaml:228",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1639,7 +1650,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:210",
+                "specs/sglang/engine.yaml:230",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1650,7 +1661,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:212",
+                "specs/sglang/engine.yaml:232",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1663,53 +1674,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:214",
+                "specs/sglang/engine.yaml:234",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:238
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:239
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:240
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:241
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:242
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:243
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:244
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:225
+    # specs/sglang/engine.yaml:245
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1718,19 +1729,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:246
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:247
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:248
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1740,13 +1751,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:251
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:232
+    # specs/sglang/engine.yaml:252
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1764,7 +1775,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:257
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1776,7 +1787,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:257
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1790,7 +1801,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:240
+    # specs/sglang/engine.yaml:260
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1802,13 +1813,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:264
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:356
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1834,7 +1845,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:343
+    # specs/sglang/engine.yaml:363
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1846,13 +1857,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:367
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:267
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1862,7 +1873,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:269
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1872,19 +1883,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:272
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:275
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:258
+    # specs/sglang/engine.yaml:278
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1898,19 +1909,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:264
+    # specs/sglang/engine.yaml:284
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:287
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:288
     @cached_property
     def has_tables(self) -> bool:
         """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
@@ -1920,19 +1931,19 @@ class Config:
             self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
         )
 
-    # specs/sglang/engine.yaml:269
+    # specs/sglang/engine.yaml:289
     @cached_property
     def has_triton_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == triton`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:290
     @cached_property
     def has_flashinfer_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == flashinfer`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
 
-    # specs/sglang/engine.yaml:271
+    # specs/sglang/engine.yaml:291
     @cached_property
     def has_verify_mask(self) -> bool:
         """`enable_decode_graph and speculative and (attention_backend == fa3 or
@@ -1944,13 +1955,13 @@ class Config:
             and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
         )
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:292
     @cached_property
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:295
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -1964,7 +1975,7 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:300
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1973,7 +1984,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:303
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -1983,7 +1994,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:286
+    # specs/sglang/engine.yaml:306
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1992,7 +2003,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:287
+    # specs/sglang/engine.yaml:307
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -2010,7 +2021,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:315
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2020,7 +2031,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:319
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2034,7 +2045,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:305
+    # specs/sglang/engine.yaml:325
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2046,7 +2057,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:307
+    # specs/sglang/engine.yaml:327
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2056,13 +2067,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:309
+    # specs/sglang/engine.yaml:329
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:311
+    # specs/sglang/engine.yaml:331
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2079,7 +2090,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:320
+    # specs/sglang/engine.yaml:340
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2087,7 +2098,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:324
+    # specs/sglang/engine.yaml:344
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2096,7 +2107,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:326
+    # specs/sglang/engine.yaml:346
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2106,7 +2117,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:349
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2120,7 +2131,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:355
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2128,7 +2139,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:348
+    # specs/sglang/engine.yaml:368
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2186,26 +2197,29 @@ _ARGUMENTS: Final = (
     Argument("dllm_block_size", int, "specs/sglang/engine.yaml:104"),
     Argument("request_pool_size", int, "specs/sglang/engine.yaml:108"),
     Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:111"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:113"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:119"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:121"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:124"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:131"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:136"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:137"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:138"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:142"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:145"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:148"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:151"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:154"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:157"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:158"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:159"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:162"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:166"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:168"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:171"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:173"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:176"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:113"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:115"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:118"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:133"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:135"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:138"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:141"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:151"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:156"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:157"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:158"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:162"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:165"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:168"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:171"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:174"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:177"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:178"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:179"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:182"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:186"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:188"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:191"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:193"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:196"),
 )

@@ -60,6 +60,8 @@ _KINDS: Final = (
         "speculative_num_draft_tokens",
         "dllm_block_size",
         "request_pool_size",
+        "capture_max_requests",
+        "capture_max_tokens",
         "full_prefill_max_req",
         "draft_input_size",
         "mamba_conv_length",
@@ -86,6 +88,7 @@ _KINDS: Final = (
         "speculative_adaptive",
         "enable_multi_layer_eagle",
         "enable_decode_graph",
+        "disable_cuda_graph_padding",
         "enable_prefill_graph",
         "is_multimodal",
         "disable_radix_cache",
@@ -112,7 +115,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:207
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -211,50 +214,56 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:111
         "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:113
+        "disable_cuda_graph_padding": st.booleans(),
+        # specs/sglang/engine.yaml:115
+        "capture_max_requests": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:118
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:133
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:135
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:124
-        "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:131
-        "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:136
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:137
-        "disable_radix_cache": st.booleans(),
         # specs/sglang/engine.yaml:138
-        "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:142
-        "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:145
-        "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:148
-        "draft_vocab_size": _integers(2, 16777216, span),
+        "capture_max_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:141
+        "capture_tokens": _lists(1, 1048576, span),
         # specs/sglang/engine.yaml:151
+        "full_prefill_max_req": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:156
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:157
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:158
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:162
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:165
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:168
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:171
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:174
         "attention_backend": st.sampled_from(
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
         ),
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:177
         "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:158
+        # specs/sglang/engine.yaml:178
         "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:179
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:182
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:166
+        # specs/sglang/engine.yaml:186
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:188
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:171
+        # specs/sglang/engine.yaml:191
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:193
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:196
         "ngram_embedding": st.booleans(),
     }
 
@@ -321,7 +330,9 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_num_steps": (2, min(64, 0 + span), 0),
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_max_requests": (3, min(65536, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
+        "capture_max_tokens": (3, min(1048576, 1 + span), 1),
         "capture_tokens": ([min(1048576, 1 + span), 1],),
         "full_prefill_max_req": (3, min(65536, 1 + span), 1),
         "draft_input_size": (3, min(1048576, 1 + span), 1),

@@ -1,4 +1,4 @@
-"""Runners of SGLang that are specified and audited only: proved, and as large as counted by hand."""
+"""Runners of SGLang that are only specified and audited: proved, and as large as by hand."""
 
 from __future__ import annotations
 

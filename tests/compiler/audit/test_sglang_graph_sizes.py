@@ -131,6 +131,48 @@ def test_what_is_captured_is_the_list_of_the_table(resolved: ResolvedSpec, row: 
     assert tuple(sorted(set(captured))) == row.captured
 
 
+DEFAULTS = [
+    (row, parameter, tuple(listed))
+    for parameter, name in (("capture_requests", "decode_cfg"), ("capture_tokens", "prefill_cfg"))
+    for row in ROWS
+    if isinstance(listed := row.inputs.get(name), list) and parameter in row.configuration()
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "parameter", "listed"),
+    DEFAULTS,
+    ids=[f"{row.name}-{row.runner}-{row.worker}-{parameter}" for row, parameter, _ in DEFAULTS],
+)
+def test_lists_that_nobody_gives_are_those_of_the_table(
+    resolved: ResolvedSpec, row: GraphRow, parameter: str, listed: tuple[int, ...]
+) -> None:
+    given = dict(row.configuration())
+    del given[parameter]
+    if parameter == "capture_requests":
+        given["capture_max_requests"] = max(listed)
+    found = complete(resolved, given)[parameter]
+    assert isinstance(found, list)
+    # The table leaves out what is too short for context parallelism, which a filter does here.
+    least = int(str(row.inputs["cp_align"])) if parameter == "capture_tokens" else 1
+    assert tuple(each for each in found if each >= least) == listed
+
+
+@pytest.mark.parametrize(
+    ("speculative", "most", "count"), [(False, 512, 52), (False, 600, 55), (True, 600, 73)]
+)
+def test_the_most_rows_are_captured_even_between_two_steps(
+    resolved: ResolvedSpec, speculative: bool, most: int, count: int
+) -> None:
+    given: dict[str, Plain] = {"enable_decode_graph": True, "capture_max_requests": most}
+    given["speculative_algorithm"] = "ngram" if speculative else "none"
+    found = complete(resolved, given)["capture_requests"]
+    assert isinstance(found, list)
+    assert found[-1] == most
+    assert found == sorted(set(found))
+    assert len(found) == count
+
+
 @pytest.mark.parametrize("row", table_rows(), ids=lambda row: f"{row.graphs.name}-{row.backend}")
 def test_tables_of_attention_backends_have_the_elements_of_the_table(
     resolved: ResolvedSpec, row: TableRow
