@@ -348,7 +348,8 @@ class ConfigEmitter:
         parts = [text] if described.worker is None else [f"{text}; of worker {described.worker}"]
         if guarded:
             parts.append(f"None unless {shortened(definition.guard)}")
-        value = self._value(source, definition.value, isinstance(described.kind, ListKind))
+        is_list = isinstance(described.kind, ListKind)
+        value = source.in_order(definition.value) if is_list else source.of(definition.value)
         return PropertyView(
             comment(definition.place.short, 4),
             described.attribute,
