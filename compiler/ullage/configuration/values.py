@@ -201,6 +201,8 @@ class _Completion:
         if definition is None or not self._holds(definition.guard, name):
             return None
         value = self._evaluated(definition.value, name)
+        if isinstance(value, list):
+            value = sorted(set(value))
         if value == []:
             message = f"the list '{name}' has no element: {spell(definition.value)}"
             related = ((definition.place, f"'{name}' is defined here"),)

@@ -147,8 +147,20 @@ class Over(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Progression(_Node):
+    """Elements at equal distances, `*range(first, end, step)`, the end left out.
+
+    It stands among the elements of a written list and nowhere else.
+    """
+
+    first: Expr
+    end: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ListOf(_Node):
-    """A list written out: `[a, b, c]`."""
+    """A list written out: `[a, b, *range(c, d, e)]`."""
 
     elements: tuple[Expr, ...]
 
@@ -175,9 +187,16 @@ Expr = (
     | Conditional
     | Call
     | Over
+    | Progression
     | ListOf
     | Comprehension
 )
+
+
+def has_ranges(written: ListOf) -> bool:
+    """Whether some elements of a written list are those of a range."""
+    return any(isinstance(element, Progression) for element in written.elements)
+
 
 TRUE = Boolean(True)
 FALSE = Boolean(False)
@@ -196,6 +215,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return (condition, then, otherwise)
         case Call(arguments=arguments):
             return arguments
+        case Progression(first, end, step):
+            return (first, end, step)
         case ListOf(elements=elements):
             return elements
         case Comprehension(element=element, source=source, condition=condition):
@@ -222,6 +243,8 @@ def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:
             return Conditional(parts[0], parts[1], parts[2], place=place)
         case Call(function=function):
             return Call(function, parts, place=place)
+        case Progression():
+            return Progression(parts[0], parts[1], parts[2], place=place)
         case ListOf():
             return ListOf(parts, place=place)
         case Comprehension(variable=variable):

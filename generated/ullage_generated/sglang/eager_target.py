@@ -153,7 +153,7 @@ def live_idle() -> Rows:
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:13
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -408,7 +408,7 @@ class EagerTargetRunner:
             case Mode.DECODE:
                 return self._execute_decoding(live, engine, pad)
             case Mode.IDLE:
-                return self._execute_idle(live, engine, pad)
+                return self._execute_idling(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -908,7 +908,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -916,7 +916,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -925,7 +925,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1804,9 +1804,9 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1815,9 +1815,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1826,9 +1826,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1839,10 +1839,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1853,7 +1853,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1913,7 +1913,21 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
@@ -1953,20 +1967,32 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2109,7 +2135,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2118,7 +2144,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2127,7 +2153,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -2201,11 +2227,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2313,10 +2339,10 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2325,10 +2351,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2337,10 +2363,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2351,11 +2377,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2366,7 +2392,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -2419,7 +2445,21 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -2455,20 +2495,32 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2584,7 +2636,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2593,7 +2645,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2602,7 +2654,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_decode(self, live: LiveBatch) -> None:
@@ -2661,11 +2713,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _execute_extending(
@@ -2761,7 +2813,7 @@ class EagerTargetRunner:
         )
         return output
 
-    def _execute_idle(
+    def _execute_idling(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],

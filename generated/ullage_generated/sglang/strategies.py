@@ -19,6 +19,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    dflash_graph_draft,
+    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -53,17 +55,23 @@ _KINDS: Final = (
         "attn_dp_size",
         "attn_cp_size",
         "pp_size",
+        "ep_size",
         "moe_dense_tp_size",
+        "attn_tp_rank",
         "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
         "request_pool_size",
+        "capture_max_requests",
+        "capture_max_tokens",
         "full_prefill_max_req",
+        "full_prefill_prefix_chunk_tokens",
         "draft_input_size",
         "mamba_conv_length",
         "draft_hidden_size",
+        "draft_index_topk",
         "draft_vocab_size",
         "attention_heads",
         "value_head_size",
@@ -80,16 +88,24 @@ _KINDS: Final = (
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
+        "latent_attention",
         "enable_pdmux",
         "enable_two_batch_overlap",
         "hip",
         "speculative_adaptive",
         "enable_multi_layer_eagle",
+        "dllm_input_preparation",
         "enable_decode_graph",
+        "disable_cuda_graph_padding",
         "enable_prefill_graph",
+        "disable_chunked_prefix_cache",
         "is_multimodal",
         "disable_radix_cache",
+        "draft_is_eagle3",
         "speculative_use_rejection_sampling",
+        "enable_deterministic_inference",
+        "enable_lora",
+        "kv_canary",
         "is_encoder_decoder",
         "mamba_extra_buffer",
         "ngram_embedding",
@@ -98,6 +114,7 @@ _KINDS: Final = (
         "cp_strategy",
         "moe_a2a_backend",
         "speculative_algorithm",
+        "disaggregation_mode",
         "prefill_graph_backend",
         "attention_backend",
     ),
@@ -112,7 +129,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:238
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -120,43 +137,45 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:28
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:29
+        # specs/sglang/engine.yaml:31
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:29
+        # specs/sglang/engine.yaml:31
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:32
-        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:34
+        "context_length": _integers(1, 16777216, span),
+        # specs/sglang/engine.yaml:36
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:37
+        # specs/sglang/engine.yaml:39
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:40
-        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:42
-        "enable_mixed_chunk": st.booleans(),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:44
-        "page_size": _integers(1, 1024, span),
+        "enable_mixed_chunk": st.booleans(),
         # specs/sglang/engine.yaml:46
-        "vocab_size": _integers(2, 16777216, span),
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:48
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:50
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:51
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:52
-        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:53
-        "attn_dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:54
+        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:55
-        "attn_cp_size": _integers(1, 256, span),
+        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:57
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:58
-        "enable_dp_attention": st.booleans(),
+        "attn_cp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:59
-        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:60
+        "ep_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:61
+        "enable_dp_attention": st.booleans(),
         # specs/sglang/engine.yaml:62
+        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        # specs/sglang/engine.yaml:65
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -170,91 +189,119 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:66
-        "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:68
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:69
-        "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:70
-        "elastic_world_expanded": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:71
-        "mori_receive_bound": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:72
-        "enable_pdmux": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
+        # specs/sglang/engine.yaml:73
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:74
-        "enable_two_batch_overlap": st.booleans(),
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:75
+        "attn_tp_rank": _integers(0, 1023, span),
         # specs/sglang/engine.yaml:76
-        "hip": st.booleans(),
+        "latent_attention": st.booleans(),
         # specs/sglang/engine.yaml:78
+        "enable_pdmux": st.booleans(),
+        # specs/sglang/engine.yaml:80
+        "enable_two_batch_overlap": st.booleans(),
+        # specs/sglang/engine.yaml:82
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:84
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:81
-        "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:84
-        "speculative_adaptive_candidates": _lists(1, 65, span),
         # specs/sglang/engine.yaml:87
+        "speculative_adaptive": st.booleans(),
+        # specs/sglang/engine.yaml:90
+        "speculative_adaptive_candidates": _lists(1, 65, span),
+        # specs/sglang/engine.yaml:93
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:91
+        # specs/sglang/engine.yaml:97
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:101
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:98
-        "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:102
-        "enable_multi_layer_eagle": st.booleans(),
         # specs/sglang/engine.yaml:104
-        "dllm_block_size": _integers(0, 1024, span),
+        "speculative_num_draft_tokens": _integers(1, 512, span),
         # specs/sglang/engine.yaml:108
+        "enable_multi_layer_eagle": st.booleans(),
+        # specs/sglang/engine.yaml:110
+        "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:114
+        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
+        # specs/sglang/engine.yaml:117
+        "dllm_input_preparation": st.booleans(),
+        # specs/sglang/engine.yaml:120
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:111
-        "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:113
-        "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:119
-        "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:121
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:124
-        "capture_tokens": _lists(1, 1048576, span),
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:126
+        "disable_cuda_graph_padding": st.booleans(),
+        # specs/sglang/engine.yaml:128
+        "capture_max_requests": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:131
-        "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:136
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:137
-        "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:138
-        "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:142
-        "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:145
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "capture_requests": _lists(1, 65536, span),
+        # specs/sglang/engine.yaml:146
+        "enable_prefill_graph": st.booleans(),
         # specs/sglang/engine.yaml:148
-        "draft_vocab_size": _integers(2, 16777216, span),
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:151
-        "speculative_use_rejection_sampling": st.booleans(),
+        "capture_max_tokens": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:154
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:164
+        "full_prefill_max_req": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:169
+        "disable_chunked_prefix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:172
+        "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:176
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:177
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:178
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:182
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:185
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:188
+        "draft_is_eagle3": st.booleans(),
+        # specs/sglang/engine.yaml:190
+        "draft_index_topk": _integers(0, 65536, span),
+        # specs/sglang/engine.yaml:193
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:196
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:198
+        "enable_deterministic_inference": st.booleans(),
+        # specs/sglang/engine.yaml:200
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:201
+        "kv_canary": st.booleans(),
+        # specs/sglang/engine.yaml:203
         "attention_backend": st.sampled_from(
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
         ),
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:206
         "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:158
+        # specs/sglang/engine.yaml:207
         "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:208
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:211
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:166
+        # specs/sglang/engine.yaml:215
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:217
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:171
+        # specs/sglang/engine.yaml:220
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:222
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:225
         "ngram_embedding": st.booleans(),
     }
 
@@ -321,9 +368,12 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_num_steps": (2, min(64, 0 + span), 0),
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_max_requests": (3, min(65536, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
+        "capture_max_tokens": (3, min(1048576, 1 + span), 1),
         "capture_tokens": ([min(1048576, 1 + span), 1],),
         "full_prefill_max_req": (3, min(65536, 1 + span), 1),
+        "full_prefill_prefix_chunk_tokens": (3, min(1048576, 1 + span), 1),
         "draft_input_size": (3, min(1048576, 1 + span), 1),
         "draft_hidden_size": (3, min(1048576, 1 + span), 1),
         "draft_vocab_size": (4, min(16777216, 2 + span), 2),
@@ -457,7 +507,7 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -482,6 +532,30 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
@@ -542,7 +616,7 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -567,6 +641,30 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         custom_mask=draw(
             st.none()
@@ -636,7 +734,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -661,6 +759,30 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
@@ -721,7 +843,7 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -746,6 +868,30 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
@@ -807,7 +953,7 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -834,6 +980,36 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
@@ -894,7 +1070,7 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -920,6 +1096,30 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         )
         if config.ngram_embedding
         else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
+        else None,
         pipeline_hidden_states=draw(
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
@@ -929,6 +1129,181 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        else None,
+    )
+
+
+def dflash_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner dflash_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = dflash_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "dflash_graph", served, place="specs/sglang/runners/dflash_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_BLOCK: _dflash_graph_draft_capture_block,
+        Mode.DFLASH_DRAFT: _dflash_graph_draft_dflash_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_block.yaml:1
+@st.composite
+def _dflash_graph_draft_capture_block(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/capture_block.yaml:7
+    requests = draw(_extents(1, max(present(config.captured))))
+    rows = dflash_graph_draft.live_capture_block(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_BLOCK,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        custom_mask=draw(
+            st.none()
+            | _tensors(
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+                (torch.bool,),
+                0,
+                1,
+            )
+        ),
+        block_embeds=draw(
+            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_block_graph
+        else None,
+    )
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+@st.composite
+def _dflash_graph_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/dflash_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = dflash_graph_draft.live_dflash_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_DRAFT,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        block_embeds=draw(
+            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_block_graph
+        else None,
+    )
+
+
+def dflash_worker_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner dflash_worker of worker draft.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = dflash_worker_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "dflash_worker", served, place="specs/sglang/runners/dflash_worker.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.DFLASH_BLOCK: _dflash_worker_draft_dflash_block,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/dflash_block.yaml:1
+@st.composite
+def _dflash_worker_draft_dflash_block(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dflash_block.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = dflash_worker_draft.live_dflash_block(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_BLOCK,
+        batch_size=requests,
+        seq_lens_cpu=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         else None,
     )
 
@@ -951,6 +1326,7 @@ def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStr
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
         Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
+        Mode.IDLE_IN_CATCH_UP: _draft_extend_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -1091,6 +1467,78 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
     )
 
 
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _draft_extend_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = draft_extend_graph_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
+    )
+
+
 def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner draft_graph of worker draft.
 
@@ -1106,6 +1554,7 @@ def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[L
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
         Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
+        Mode.IDLE_IN_DRAFT: _draft_graph_draft_idle_in_draft,
     }
     return strategies[mode](config)
 
@@ -1138,6 +1587,12 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1178,6 +1633,19 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1210,6 +1678,12 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1250,6 +1724,117 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+@st.composite
+def _draft_graph_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = draft_graph_draft.live_idle_in_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        draft_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_draft_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_draft_graph
+        else None,
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1330,7 +1915,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1399,7 +1984,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1475,7 +2060,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1551,7 +2136,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1631,7 +2216,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1701,7 +2286,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1783,7 +2368,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1871,7 +2456,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1951,7 +2536,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2027,7 +2612,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2066,12 +2651,15 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
+        Mode.DFLASH_DRAFT: _eager_draft_dflash_draft,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
         Mode.EXTEND: _eager_draft_extend,
         Mode.FROZEN_KV_DRAFT: _eager_draft_frozen_kv_draft,
-        Mode.IDLE: _eager_draft_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_draft_idle_beside_extend,
+        Mode.IDLE_IN_CATCH_UP: _eager_draft_idle_in_catch_up,
+        Mode.IDLE_IN_DRAFT: _eager_draft_idle_in_draft,
+        Mode.IDLE_IN_FROZEN_DRAFT: _eager_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -2129,7 +2717,83 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+@st.composite
+def _eager_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dflash_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_draft.live_dflash_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2205,7 +2869,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2274,7 +2938,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2354,7 +3018,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2423,77 +3087,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/idle.yaml:1
-@st.composite
-def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = eager_draft.live_idle()
-    return LiveBatch(
-        mode=Mode.IDLE,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
                 (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        encoder_lens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests,),
-                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2510,14 +3104,12 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         if config.tracks_mamba
         else None,
         ngram_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
         else None,
         ngram_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
         else None,
@@ -2575,7 +3167,223 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _eager_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+@st.composite
+def _eager_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+@st.composite
+def _eager_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_frozen_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_FROZEN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2621,6 +3429,7 @@ def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrate
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_FROZEN: _frozen_kv_graph_draft_capture_frozen,
         Mode.FROZEN_KV_DRAFT: _frozen_kv_graph_draft_frozen_kv_draft,
+        Mode.IDLE_IN_FROZEN_DRAFT: _frozen_kv_graph_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -2725,6 +3534,58 @@ def _frozen_kv_graph_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> L
     )
 
 
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_FROZEN_DRAFT,
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
 def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner multi_layer_graph of worker draft.
 
@@ -2740,6 +3601,7 @@ def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStra
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_MULTI_LAYER: _multi_layer_graph_draft_capture_multi_layer,
         Mode.DRAFT_EXTEND: _multi_layer_graph_draft_draft_extend,
+        Mode.IDLE_IN_CATCH_UP: _multi_layer_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -2820,6 +3682,11 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
     )
 
 
@@ -2897,6 +3764,101 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         if config.has_multi_layer_graph
         else None,
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _multi_layer_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = multi_layer_graph_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
     )
