@@ -8,7 +8,7 @@ from ullage.bound.domain import for_worker
 from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
 from ullage.bound.targets import loaded_slots
 from ullage.expr.simplify import fold
-from ullage.expr.tree import FALSE, TRUE, Expr, conjunction, disjunction, negation, substitute
+from ullage.expr.tree import FALSE, TRUE, Expr, conjunction, disjunction, substitute
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Slot
@@ -92,4 +92,4 @@ def _occurs(solver: Solver, mode: ModeProblem, guard: Expr) -> bool:
     condition = conjunction(mode.guard, guard)
     if condition in (FALSE, mode.guard):
         return condition != FALSE
-    return not solver.proves(negation(condition))
+    return not solver.excludes(condition)

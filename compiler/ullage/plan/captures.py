@@ -16,7 +16,6 @@ from ullage.diagnostics.diagnostic import Related
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
-    FALSE,
     TRUE,
     Comparison,
     Expr,
@@ -102,7 +101,7 @@ class _Pair:
     def _of_slot(self, slot: PlannedSlot) -> Iterator[tuple[str, Related, str | None]]:
         """A slot that one of the two does not load, or whose padded rows differ."""
         captured, replayed = (slot.tails.get(each.name) for each in (self.capture, self.replay))
-        if slot.guard == FALSE or (captured is None and replayed is None):
+        if (captured is None and replayed is None) or not self._replays_with(slot):
             return
         if captured is None or replayed is None:
             lacking = self.capture.name if captured is None else self.replay.name
@@ -113,6 +112,10 @@ class _Pair:
             message = f"but the padded rows of '{slot.name}' differ: {ways}"
             hint = failure.example or "let the same readers read in both modes"
             yield message, ((slot.place, "the slot"),), hint
+
+    def _replays_with(self, slot: PlannedSlot) -> bool:
+        """Whether the slot exists where batches are replayed."""
+        return self.of.claims.possible(slot.guard, (self.of.problem.guard, self.replay.guard))
 
     def _unlike(self, captured: Tail, replayed: Tail, slot: PlannedSlot) -> Failure | None:
         if captured.fill is None or replayed.fill is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ullage.bound.branches import conjuncts
 from ullage.bound.problem import Live, ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.counterexample.examples import Examples
@@ -24,11 +25,15 @@ from ullage.expr.tree import (
     free_names,
     substitute,
 )
-from ullage.plan.intervals import Intervals
+from ullage.plan.intervals import Interval, Intervals
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 
 Bounds = tuple[Expr, Expr]
+
+
+LITTLE_EFFORT = 20_000
+"""Steps of z3 at each level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,9 @@ class Claims:
         parts = [
             Comparison("<=", low, high)
             for low, high in ((bounds[0], self.number(value)), (self.number(value), bounds[1]))
-            if not self._at_most(low, high)
+            if not self.intervals.at_most(low, high)
         ]
         return fold(conjunction(*parts))
-
-    def _at_most(self, low: Expr, high: Expr) -> bool:
-        most, least = self.intervals.of(low).high, self.intervals.of(high).low
-        return most is not None and least is not None and most <= least
 
     def number(self, value: Expr) -> Expr:
         """The value as an integer: a truth value is 0 or 1."""
@@ -80,7 +81,7 @@ class Claims:
         """Whether some legal configuration may satisfy the condition."""
         if condition in (TRUE, FALSE):
             return condition == TRUE
-        return not self.solver.proves(FALSE, (condition, *given))
+        return not self.solver.excludes(condition, *given)
 
     def failure(
         self, claim: Expr, given: Sequence[Expr], live: tuple[Live, ...] = ()
@@ -97,6 +98,7 @@ class Claims:
 
         Live extents are those of the sources, before anything pads.
         """
+        claim = self._unsettled(claim, mode)
         if claim == TRUE or self._shown(claim, given):
             return None
         conditions = (*given, runner.guard, mode.guard)
@@ -110,9 +112,30 @@ class Claims:
         known = tuple(fold(substitute(each, values)) for each in self._extents())
         return self.failure(exact, (*conditions, *relations, *known), mode.live)
 
+    def _unsettled(self, claim: Expr, mode: ModeProblem) -> Expr:
+        """The claim without what the intervals of the mode's batches settle."""
+        known: dict[str, Interval] = {}
+        for live in mode.live:
+            intervals = self.intervals.knowing(known)
+            known[live.name] = Interval(intervals.of(live.low).low, intervals.of(live.high).high)
+        intervals = self.intervals.knowing(known)
+        for name, extent in self._values(mode).items():
+            least, most = intervals.of(extent).low, intervals.of(extent).high
+            known[name] = Interval(max(0, least or 0), most)  # no extent is negative
+        intervals = self.intervals.knowing(known)
+
+        def is_settled(part: Expr) -> bool:
+            match part:
+                case Comparison("<=", low, high):
+                    return intervals.at_most(low, high)
+                case _:
+                    return False
+
+        return conjunction(*(each for each in conjuncts(claim) if not is_settled(each)))
+
     def _shown(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether the claim holds as far as little effort tells; a more exact one follows."""
-        return self.solver.decide(claim, given, "related").proved
+        return self.solver.decide(claim, given, "related", LITTLE_EFFORT).proved
 
     def _extents(self) -> tuple[Expr, ...]:
         """What is known of every batch's extents."""

@@ -7,7 +7,7 @@ and constraints say. What this settles needs no solver.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.problem import Domain, Variable
 from ullage.expr.tree import (
@@ -84,6 +84,15 @@ class Intervals:
                 return self.of(source)
             case ListOf() | Comprehension() | Over():
                 return ANY
+
+    def at_most(self, low: Expr, high: Expr) -> bool:
+        """Whether `low <= high` whatever the values."""
+        most, least = self.of(low).high, self.of(high).low
+        return most is not None and least is not None and most <= least
+
+    def knowing(self, names: Mapping[str, Interval]) -> Intervals:
+        """The same, where some other names have bounds as well."""
+        return replace(self, known={**self.known, **names})
 
     def _name(self, name: str) -> Interval:
         if name not in self.known:

@@ -93,16 +93,19 @@ class Values:
         return fold(conjunction(*(self.claims.inside(end, limits) for end in ends)))
 
     def _check_computed(self, slot: Slot, planned: PlannedSlot) -> None:
-        """What load computes is among the slot's values, and its dtypes hold it."""
+        """What load computes is among the slot's values, or else its dtypes hold it."""
         if planned.compute is None:
             return
-        limits = [(integers_of(dtype), f"dtype {dtype}", "U603") for dtype in dtypes_of(slot)]
-        bounds: list[tuple[Bounds, str, str]] = [
-            ((Integer(low), Integer(high)), name, code) for (low, high), name, code in limits
-        ]
-        if planned.values is not None and slot.values is not None:
+        bounds: list[tuple[Bounds, str, str]]
+        if planned.values is not None and slot.values is not None:  # which its dtypes have to hold
             own: Bounds = (planned.values.low, planned.values.high)
-            bounds.insert(0, (own, f"values {spelled_range(slot.values)}", "U607"))
+            bounds = [(own, f"values {spelled_range(slot.values)}", "U607")]
+        else:
+            limits = [(integers_of(dtype), dtype) for dtype in dtypes_of(slot)]
+            bounds = [
+                ((Integer(low), Integer(high)), f"dtype {dtype}", "U603")
+                for (low, high), dtype in limits
+            ]
         for mode in (each for each in self.runner.modes if each.name in planned.tails):
             for limit, name, code in bounds:
                 claim = self.claims.inside(planned.compute, limit)

@@ -18,7 +18,16 @@ from typing import Literal
 import z3
 
 from ullage.bound.problem import Domain
-from ullage.expr.tree import Comparison, Expr, Integer, Name, conjunction, free_names, negation
+from ullage.expr.tree import (
+    FALSE,
+    Comparison,
+    Expr,
+    Integer,
+    Name,
+    conjunction,
+    free_names,
+    negation,
+)
 from ullage.prove.encode import Encoder, Terms
 from ullage.prove.refutations import Refutations
 from ullage.prove.signs import is_at_least
@@ -150,6 +159,15 @@ class Solver:
     def find(self, condition: Expr, given: Sequence[Expr] = ()) -> Mapping[str, int] | None:
         """Some legal assignment that satisfies `condition`, if z3 finds one."""
         return self.decide(negation(condition), given).model
+
+    def excludes(self, *conditions: Expr) -> bool:
+        """Whether no legal configuration (and values) is known to satisfy all conditions.
+
+        A model that was found for other questions often does.
+        """
+        if self._refutations["full"].refute(FALSE, conditions):
+            return False
+        return self.proves(FALSE, conditions)
 
     def _at(
         self, level: Level, claim: Expr, given: tuple[Expr, ...], effort: int | None
