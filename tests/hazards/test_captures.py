@@ -190,6 +190,17 @@ def test_a_family_stands_for_its_modes(tmp_path: Path) -> None:
     assert [each.code for each in refusal(tmp_path, files).errors] == ["U617"]
 
 
+@pytest.mark.parametrize(("exists", "codes"), [("width > 3", []), ("width > 2", ["U617"])])
+def test_a_slot_that_no_replayed_batch_has_is_no_difference(
+    exists: str, codes: list[str], tmp_path: Path
+) -> None:
+    own = f"batch.grid, modes: [capture], when: {exists}}}"
+    slots = _SLOTS.replace("batch.grid}", own)
+    files = captured({DECODE: _DECODE.replace("live:", "when: width <= 3\nlive:", 1)}, slots)
+    found = [each.code for each in refusal(tmp_path, files).errors]
+    assert [code for code in found if code == "U617"] == codes
+
+
 # An independent oracle: every padded batch of small configurations, written out by hand.
 
 _WIDTHS = {"width": lambda width: width, "one": lambda width: 1, "(width + one)": lambda w: w + 1}
