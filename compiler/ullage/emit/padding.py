@@ -294,11 +294,12 @@ def pad_function(scope: Scope) -> FunctionView:
 def fit_function(scope: Scope) -> FunctionView:
     """The function from padded rows to those that the runner's own pipeline makes of them."""
     runner = scope.runner
-    transforms = _written(scope, runner.runner.pipeline)
+    entries = runner.runner.pipeline_in(scope.mode.name)
+    transforms = _written(scope, entries)
     listed = ", ".join(scope.local(axis.name) for axis in runner.engine.axes)
     trailing = "," if len(runner.engine.axes) == 1 else ""
     lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
-    names = ", ".join(entry.transform for entry in runner.runner.pipeline)
+    names = ", ".join(entry.transform for entry in entries)
     doc = sentence(f"Rows in mode {scope.mode.name} as this runner has them, after {names}")
     return _function(scope, f"fit_{scope.mode.name}", lines, doc, rows=True)
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from ullage.expr.tree import TRUE
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.load_modes import ASSUMED, WHERE
+from ullage.spec.collectives import Collective
 from ullage.spec.model import (
     LANGUAGE_VERSION,
     Axis,
     Carried,
-    Collective,
     Concurrent,
     Constraint,
     Definition,
@@ -40,6 +40,7 @@ from ullage.spec.writing import (
     Table,
     condition,
     entries,
+    entry_of_runner,
     expression,
     expression_if_any,
     named,
@@ -77,6 +78,7 @@ def write_spec(spec: Spec) -> Mapping[str, str]:
 
 _AXIS: Table[Axis] = {
     "unit": lambda axis: unit(axis.unit),
+    "begins_as": lambda axis: expression_if_any(axis.begins_as),
     "doc": lambda axis: axis.doc or None,
 }
 
@@ -294,7 +296,7 @@ _RUNNER: Table[Runner] = {
     "workers": lambda runner: runner.workers,
     "modes": lambda runner: runner.modes or "all",
     "slots": lambda runner: runner.slots or "all",
-    "pipeline": lambda runner: names(tuple(pipeline_entry(entry) for entry in runner.pipeline)),
+    "pipeline": lambda runner: tuple(map(entry_of_runner, runner.pipeline)) or None,
     "accepts": lambda runner: tuple(expression(each) for each in runner.accepts) or None,
     "takes_all": lambda runner: names(runner.takes_all),
     "exclusive": lambda runner: "true" if runner.exclusive else None,

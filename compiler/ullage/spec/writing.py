@@ -123,6 +123,12 @@ def pipeline_entry(entry: PipelineEntry) -> str:
     return text
 
 
+def entry_of_runner(entry: PipelineEntry) -> Data:
+    """A transform, with its modes if it is not for all of them."""
+    call = pipeline_entry(entry)
+    return {"transform": call, "modes": entry.modes} if entry.modes else call
+
+
 def _spelled(expr: Expr) -> str:
     return _NUMBER.sub(lambda found: _power_or_digits(int(found[0])), spell(expr))
 

@@ -72,6 +72,9 @@ class Mode(Enum):
     # specs/sglang/modes/extend.yaml:1
     EXTEND = "extend"
     """Prompts, or chunks of them."""
+    # specs/sglang/modes/extend_in_two.yaml:1
+    EXTEND_IN_TWO = "extend_in_two"
+    """Prompts in two batches that overlap, one computing while the other communicates."""
     # specs/sglang/modes/frozen_kv_draft.yaml:1
     FROZEN_KV_DRAFT = "frozen_kv_draft"
     """Draft steps that read the target's pool and write no key-values; every branch is a row."""
@@ -120,6 +123,7 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.DRAFT_EXTEND: "extend",
     Mode.EAGLE_DRAFT: "decode",
     Mode.EXTEND: "extend",
+    Mode.EXTEND_IN_TWO: "extend",
     Mode.FROZEN_KV_DRAFT: "decode",
     Mode.IDLE: "idle",
     Mode.IDLE_BESIDE_EXTEND: "idle",
@@ -143,6 +147,7 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.DRAFT_EXTEND: ("extending", "catching_up"),
     Mode.EAGLE_DRAFT: ("decoding", "drafting"),
     Mode.EXTEND: ("extending", "prefilling"),
+    Mode.EXTEND_IN_TWO: ("extending",),
     Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idle",),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
@@ -162,6 +167,42 @@ class Rows(NamedTuple):
     # specs/sglang/engine.yaml:8
     tokens: int
     """Token positions that one forward computes."""
+    # specs/sglang/engine.yaml:9
+    graph_requests: int
+    """Rows that graphs are chosen by, before anything pads: the most of any rank where ranks
+    gather.
+    """
+    # specs/sglang/engine.yaml:12
+    graph_tokens: int
+    """Tokens that prefill graphs are chosen by: the most of any rank, so that all take the same
+    graph.
+    """
+    # specs/sglang/engine.yaml:15
+    split_tokens: int
+    """Where the second of two batches begins that overlap."""
+    # specs/sglang/engine.yaml:17
+    first_tokens: int
+    """Tokens that the first of them computes."""
+    # specs/sglang/engine.yaml:19
+    second_tokens: int
+    """Tokens that the second of them computes."""
+    # specs/sglang/engine.yaml:21
+    context_tokens: int
+    """Tokens of the largest share that a context-parallel rank computes."""
+    # specs/sglang/engine.yaml:23
+    proxy_tokens: int
+    """Rows of the hidden states that pipeline ranks hand on."""
+    # specs/sglang/engine.yaml:26
+    gathered_tokens: int
+    """Rows of the buffer in which ranks gather their tokens."""
+
+    @property
+    def brought(self) -> tuple[int, ...]:
+        """The rows along the axes that the scheduler's tensors have rows along."""
+        return (
+            self.requests,
+            self.tokens,
+        )
 
 
 class Extents(NamedTuple):
@@ -181,6 +222,7 @@ class LiveBatch:
     input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
         ngram_draft.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
+    split_tokens: Split; needed in extend_in_two.
     running_requests: Running; needed in mixed.
     prefill_requests: Prefills; needed in mixed.
     prefill_tokens: Prefill_tokens; needed in mixed.
@@ -199,12 +241,13 @@ class LiveBatch:
         the host; optional in every mode but ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
         int32: new tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
-        target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
+        decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+        split_prefill, target_verify; optional in capture_draft_extend, capture_multi_layer,
+        capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
         int32: tokens already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
-        target_verify; optional in capture_prefill.
+        decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+        split_prefill, target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but capture, capture_draft,
         capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
@@ -224,11 +267,11 @@ class LiveBatch:
         capture_prefill, ngram_draft.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
         sees while a graph is captured; optional in capture.
-    pipeline_hidden_states: [tokens, hidden_size], bfloat16 or float32: what the previous pipeline
-        rank computed; optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend,
-        extend, mixed, target_verify.
-    pipeline_residual: [tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-        adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
+    pipeline_hidden_states: [proxy_tokens, hidden_size * residual_streams], bfloat16 or float32:
+        what the previous pipeline rank computed; optional in adaptive_verify, capture,
+        capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+    pipeline_residual: [proxy_tokens, hidden_size], bfloat16 or float32: its residual stream;
+        optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
         target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
@@ -275,9 +318,12 @@ class LiveBatch:
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
     ngram_draft.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
+    # specs/sglang/modes/extend_in_two.yaml:9
+    split_tokens: int = 0
+    """Split; needed in extend_in_two."""
     # specs/sglang/modes/mixed.yaml:9
     running_requests: int = 0
     """Running; needed in mixed."""
@@ -329,16 +375,17 @@ class LiveBatch:
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
     tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
-    target_verify; optional in capture_draft_extend, capture_multi_layer, capture_prefill.
+    decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+    split_prefill, target_verify; optional in capture_draft_extend, capture_multi_layer,
+    capture_prefill.
     """
     # specs/sglang/slots.yaml:30
     # specs/sglang/slots.yaml:177
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
     already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dllm_extend, draft_extend, extend, mixed, split_prefill,
-    target_verify; optional in capture_prefill.
+    decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+    split_prefill, target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:33
     # specs/sglang/slots.yaml:138
@@ -386,13 +433,13 @@ class LiveBatch:
     """
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: what the previous pipeline rank computed;
-    optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
-    target_verify.
+    """[proxy_tokens, hidden_size * residual_streams], bfloat16 or float32: what the previous
+    pipeline rank computed; optional in adaptive_verify, capture, capture_prefill, decode,
+    dllm_extend, extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None = None
-    """[tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
+    """[proxy_tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
     adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
     target_verify.
     """
@@ -473,7 +520,7 @@ class LiveBatch:
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/engine.yaml:87
+    # specs/sglang/engine.yaml:112
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -507,6 +554,38 @@ class DecodeGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/target.yaml:4
     page_table: Tensor | None
     """[requests, context_pages], int32: pages of each sequence; only where has_tables."""
@@ -652,16 +731,24 @@ class DecodeGraphTargetBatch:
     """
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
-    pp_size > 1.
+    """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
+    computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:216
+    first_num_token_non_padded: Tensor | None
+    """[1], int32: the same of the first of two batches that overlap; only where
+    enable_two_batch_overlap.
+    """
+    # specs/sglang/slots.yaml:219
+    second_num_token_non_padded: Tensor | None
+    """[1], int32: and of the second; only where enable_two_batch_overlap."""
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -688,6 +775,38 @@ class DraftExtendGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/draft.yaml:27
     draft_extend_page_table: Tensor | None
     """[requests, context_pages], int32: pages of each sequence; only where
@@ -758,7 +877,7 @@ class DraftExtendGraphDraftBatch:
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -785,6 +904,38 @@ class DraftGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/draft.yaml:3
     triton_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
@@ -875,7 +1026,7 @@ class DraftGraphDraftBatch:
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -902,6 +1053,38 @@ class EagerTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -926,20 +1109,20 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
-    target_verify.
+    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
+    split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
-    target_verify.
+    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
+    split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, idle_beside_extend, mixed, split_prefill,
-    target_verify.
+    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
+    split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
@@ -961,7 +1144,7 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -988,6 +1171,38 @@ class EagerDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1044,7 +1259,7 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1071,6 +1286,38 @@ class FrozenKvGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/draft.yaml:41
     frozen_triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each branch begin; only where has_frozen_graph
@@ -1139,7 +1386,7 @@ class FrozenKvGraphDraftBatch:
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1166,6 +1413,38 @@ class MultiLayerGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/draft.yaml:33
     layer_page_tables: Tensor | None
     """[speculative_num_steps, requests, context_pages], int32: pages of each sequence, for each
@@ -1251,7 +1530,7 @@ class MultiLayerGraphDraftBatch:
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1278,6 +1557,38 @@ class NgramWorkerTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:153
     ngram_draft_tokens: Tensor | None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
@@ -1306,7 +1617,7 @@ class NgramWorkerTargetBatch:
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1333,14 +1644,46 @@ class PrefillGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
-    where splits_prefill.
+    """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
+    only where splits_prefill.
     """
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens], int64: their rotary positions; only where splits_prefill."""
+    """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1352,12 +1695,12 @@ class PrefillGraphTargetBatch:
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
-    pp_size > 1.
+    """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
+    computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
@@ -1404,7 +1747,7 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1431,14 +1774,46 @@ class PrefillGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
-    where splits_prefill.
+    """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
+    only where splits_prefill.
     """
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens], int64: their rotary positions; only where splits_prefill."""
+    """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1450,12 +1825,12 @@ class PrefillGraphDraftBatch:
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size], bfloat16: what the previous pipeline rank computed; only where
-    pp_size > 1.
+    """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
+    computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
@@ -1507,7 +1882,7 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:217
+    # specs/sglang/slots.yaml:224
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:59
+# specs/sglang/engine.yaml:78
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:62
+# specs/sglang/engine.yaml:81
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:78
+# specs/sglang/engine.yaml:103
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:121
+# specs/sglang/engine.yaml:146
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -61,7 +61,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:154
+# specs/sglang/engine.yaml:181
 class AttentionBackend(StrEnum):
     """Whose tables a graph keeps between load and replay."""
 
@@ -104,6 +104,10 @@ class Config:
     moe_a2a_backend: Expert all-to-all.
     moe_dense_tp_size: Tensor-parallel ranks of dense layers, 0 unset; [0, 1024].
     enable_dp_lm_head: Split the output head by request.
+    deepep_v2_pads_alike: The switch of deepep_v2 that pads all ranks alike.
+    idle_ranks_pad_alike: Pad all ranks alike in rounds of prompts in which one has none.
+    custom_all_reduce_tokens: Most tokens of all ranks together that the custom all-reduce takes, 0
+        without one; in tokens; [0, 1048576].
     disable_attn_tp_gather: Opt out of gathering attention inputs.
     elastic_world_expanded: The elastic world has grown.
     mori_receive_bound: The receive-bound switch of mori.
@@ -138,6 +142,7 @@ class Config:
         in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
         65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
+    residual_streams: Residual streams that a layer mixes into one; [1, 16].
     is_multimodal: The model takes images and the like.
     disable_radix_cache: Prefixes are not reused.
     draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
@@ -165,218 +170,232 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:45
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:48
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:48
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:32
+    # specs/sglang/engine.yaml:51
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:34
+    # specs/sglang/engine.yaml:53
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:37
+    # specs/sglang/engine.yaml:56
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:40
+    # specs/sglang/engine.yaml:59
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:42
+    # specs/sglang/engine.yaml:61
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:44
+    # specs/sglang/engine.yaml:63
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:46
+    # specs/sglang/engine.yaml:65
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:67
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:70
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:71
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:72
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:55
+    # specs/sglang/engine.yaml:74
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:57
+    # specs/sglang/engine.yaml:76
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:58
+    # specs/sglang/engine.yaml:77
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:59
+    # specs/sglang/engine.yaml:78
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:81
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:85
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:87
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:88
+    deepep_v2_pads_alike: bool
+    """The switch of deepep_v2 that pads all ranks alike."""
+    # specs/sglang/engine.yaml:89
+    idle_ranks_pad_alike: bool
+    """Pad all ranks alike in rounds of prompts in which one has none."""
+    # specs/sglang/engine.yaml:91
+    custom_all_reduce_tokens: int
+    """Most tokens of all ranks together that the custom all-reduce takes, 0 without one; in
+    tokens; [0, 1048576].
+    """
+    # specs/sglang/engine.yaml:94
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:95
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:96
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:97
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:99
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:76
+    # specs/sglang/engine.yaml:101
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:103
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:106
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:84
+    # specs/sglang/engine.yaml:109
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:87
+    # specs/sglang/engine.yaml:112
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:91
+    # specs/sglang/engine.yaml:116
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:120
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:98
+    # specs/sglang/engine.yaml:123
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:102
+    # specs/sglang/engine.yaml:127
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:104
+    # specs/sglang/engine.yaml:129
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:133
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts are
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:136
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:113
+    # specs/sglang/engine.yaml:138
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; the default is that of a large device without
     speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:144
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:146
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:149
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
     tokens; each in [1, 1048576]; None unless enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:131
+    # specs/sglang/engine.yaml:156
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:161
+    residual_streams: int
+    """Residual streams that a layer mixes into one; [1, 16]."""
+    # specs/sglang/engine.yaml:163
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:137
+    # specs/sglang/engine.yaml:164
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:138
+    # specs/sglang/engine.yaml:165
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:169
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:172
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:175
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:151
+    # specs/sglang/engine.yaml:178
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:154
+    # specs/sglang/engine.yaml:181
     attention_backend: AttentionBackend
     """Whose tables a graph keeps between load and replay."""
-    # specs/sglang/engine.yaml:157
+    # specs/sglang/engine.yaml:184
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:158
+    # specs/sglang/engine.yaml:185
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:159
+    # specs/sglang/engine.yaml:186
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:189
     flashinfer_workspace_bytes: int | None = None
     """What kernels of this backend work in, more for some models and for deterministic
     inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     """
-    # specs/sglang/engine.yaml:166
+    # specs/sglang/engine.yaml:193
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:195
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:171
+    # specs/sglang/engine.yaml:198
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:200
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:203
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -405,6 +424,9 @@ class Config:
         moe_a2a_backend: MoeA2aBackend = MoeA2aBackend.NONE,
         moe_dense_tp_size: int = 0,
         enable_dp_lm_head: bool = False,
+        deepep_v2_pads_alike: bool = False,
+        idle_ranks_pad_alike: bool = False,
+        custom_all_reduce_tokens: int = 0,
         disable_attn_tp_gather: bool = False,
         elastic_world_expanded: bool = False,
         mori_receive_bound: bool = False,
@@ -427,6 +449,7 @@ class Config:
         prefill_graph_backend: PrefillGraphBackend | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
+        residual_streams: int = 1,
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
@@ -450,16 +473,16 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:29
+        # specs/sglang/engine.yaml:48
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:106
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:109
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -472,20 +495,20 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:91
+        # specs/sglang/engine.yaml:116
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:120
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:98
+        # specs/sglang/engine.yaml:123
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -497,17 +520,17 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:98",
+                "specs/sglang/engine.yaml:123",
             )
-        # specs/sglang/engine.yaml:102
+        # specs/sglang/engine.yaml:127
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:133
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:113
+        # specs/sglang/engine.yaml:138
         if capture_requests is None and enable_decode_graph:
             capture_requests = (
                 1,
@@ -547,10 +570,10 @@ class Config:
                 248,
                 256,
             )
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:146
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:149
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 4,
@@ -612,53 +635,53 @@ class Config:
                 7680,
                 8192,
             )
-        # specs/sglang/engine.yaml:131
+        # specs/sglang/engine.yaml:156
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:165
         if draft_input_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:169
         if mamba_conv_length is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:172
         if draft_hidden_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:175
         if draft_vocab_size is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:178
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:186
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:189
         if flashinfer_workspace_bytes is None and (
             attention_backend == AttentionBackend.FLASHINFER
         ):
             flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:195
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:200
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -683,6 +706,9 @@ class Config:
             moe_a2a_backend=moe_a2a_backend,
             moe_dense_tp_size=moe_dense_tp_size,
             enable_dp_lm_head=enable_dp_lm_head,
+            deepep_v2_pads_alike=deepep_v2_pads_alike,
+            idle_ranks_pad_alike=idle_ranks_pad_alike,
+            custom_all_reduce_tokens=custom_all_reduce_tokens,
             disable_attn_tp_gather=disable_attn_tp_gather,
             elastic_world_expanded=elastic_world_expanded,
             mori_receive_bound=mori_receive_bound,
@@ -705,6 +731,7 @@ class Config:
             prefill_graph_backend=prefill_graph_backend,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
+            residual_streams=residual_streams,
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
@@ -744,20 +771,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:26",
+            "specs/sglang/engine.yaml:45",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:29",
+            "specs/sglang/engine.yaml:48",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:78",
+            "specs/sglang/engine.yaml:103",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -766,47 +793,47 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:29",
+                    "specs/sglang/engine.yaml:48",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:29",
+                    "specs/sglang/engine.yaml:48",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:32"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:51"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:34",
+            "specs/sglang/engine.yaml:53",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:37"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:56"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:40"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:59"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:42"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:61"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:44")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:46")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:48")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:51")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:53")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:55")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:57")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:63")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:65")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:67")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:70")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:71")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:72")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:74")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:76")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:58"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:77"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:59"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:78"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -822,37 +849,52 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:62",
+            "specs/sglang/engine.yaml:81",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:66"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:85"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:68")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:87")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:69"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:70"
+            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:88"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:71"
+            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:89"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:72")
+        problems.integer(
+            "custom_all_reduce_tokens",
+            self.custom_all_reduce_tokens,
+            0,
+            1048576,
+            "specs/sglang/engine.yaml:91",
+        )
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:74"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:94"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:76")
+        problems.boolean(
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:95"
+        )
+        problems.boolean(
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:96"
+        )
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:97")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:99"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:101")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
-                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:81"
+                    "speculative_adaptive",
+                    self.speculative_adaptive,
+                    "specs/sglang/engine.yaml:106",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:106",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -861,14 +903,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:109",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:109",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -877,14 +919,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:112",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:112",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -893,14 +935,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:91",
+                    "specs/sglang/engine.yaml:116",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:91",
+                    "specs/sglang/engine.yaml:116",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -909,14 +951,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:120",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:120",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -925,37 +967,37 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:98",
+                    "specs/sglang/engine.yaml:123",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:98",
+                    "specs/sglang/engine.yaml:123",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:102",
+                    "specs/sglang/engine.yaml:127",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:102",
+                    "specs/sglang/engine.yaml:127",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:104"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:129"
         )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:108"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:133"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:111"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:136"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -964,17 +1006,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:138",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:138",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:119"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:144"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -982,14 +1024,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:146",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:146",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -998,14 +1040,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:149",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:149",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1017,18 +1059,21 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:156",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:156",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:136")
+        problems.integer(
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:161"
+        )
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:163")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:137"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:164"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1037,14 +1082,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:165",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:165",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1053,14 +1098,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:169",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:169",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1069,14 +1114,14 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:172",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:172",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1085,40 +1130,40 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:175",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:175",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:178",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:178",
                 )
         problems.choice(
             "attention_backend",
             self.attention_backend,
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer"),
-            "specs/sglang/engine.yaml:154",
+            "specs/sglang/engine.yaml:181",
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:157"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:184"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:158"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:185"
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1127,14 +1172,14 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:186",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:186",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.FLASHINFER:
@@ -1143,17 +1188,17 @@ class Config:
                     self.flashinfer_workspace_bytes,
                     1,
                     17179869184,
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:189",
                 )
             else:
                 problems.unset(
                     "flashinfer_workspace_bytes",
                     self.flashinfer_workspace_bytes,
                     "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:189",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:166"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:193"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1162,17 +1207,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:195",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:195",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:171"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:198"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1181,16 +1226,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:200",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:200",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:176")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:203")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1202,7 +1247,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:87",
+                "specs/sglang/engine.yaml:112",
             )
         if problems.passed(
             "tp_size",
@@ -1252,7 +1297,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:258",
+                    "specs/sglang/engine.yaml:285",
                 )
             )
         if problems.passed(
@@ -1307,7 +1352,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:287",
+                    "specs/sglang/engine.yaml:314",
                 )
             )
         if problems.passed(
@@ -1352,7 +1397,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:299",
+                    "specs/sglang/engine.yaml:326",
                 )
             )
         if problems.passed(
@@ -1402,7 +1447,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:329",
+                    "specs/sglang/engine.yaml:356",
                 )
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
@@ -1415,7 +1460,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:180",
+                "specs/sglang/engine.yaml:207",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1426,7 +1471,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:182",
+                "specs/sglang/engine.yaml:209",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1437,7 +1482,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:184",
+                "specs/sglang/engine.yaml:211",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1460,7 +1505,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:187",
+                "specs/sglang/engine.yaml:214",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1481,7 +1526,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:190",
+                "specs/sglang/engine.yaml:217",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1505,7 +1550,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:193",
+                "specs/sglang/engine.yaml:220",
             )
         if problems.passed(
             "tp_size",
@@ -1542,7 +1587,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:196",
+                "specs/sglang/engine.yaml:223",
             )
         if problems.passed(
             "tp_size",
@@ -1574,7 +1619,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:199",
+                "specs/sglang/engine.yaml:226",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1585,7 +1630,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:201",
+                "specs/sglang/engine.yaml:228",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1597,7 +1642,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:203",
+                "specs/sglang/engine.yaml:230",
             )
         if problems.passed(
             "request_pool_size",
@@ -1620,7 +1665,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:232",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1631,7 +1676,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:208",
+                "specs/sglang/engine.yaml:235",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1639,7 +1684,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:210",
+                "specs/sglang/engine.yaml:237",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1650,7 +1695,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:212",
+                "specs/sglang/engine.yaml:239",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1663,53 +1708,53 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:214",
+                "specs/sglang/engine.yaml:241",
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:245
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:246
     @cached_property
     def one_request(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:247
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:248
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:249
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:250
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:251
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:225
+    # specs/sglang/engine.yaml:252
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -1718,19 +1763,19 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:253
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:254
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:255
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -1740,13 +1785,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:258
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:232
+    # specs/sglang/engine.yaml:259
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -1764,7 +1809,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:264
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1776,7 +1821,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:264
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -1790,7 +1835,7 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:240
+    # specs/sglang/engine.yaml:267
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -1802,13 +1847,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:271
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:363
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1834,7 +1879,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:343
+    # specs/sglang/engine.yaml:370
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1846,13 +1891,13 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:374
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:274
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1862,7 +1907,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:276
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1872,19 +1917,19 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:279
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:282
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:258
+    # specs/sglang/engine.yaml:285
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -1898,19 +1943,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:264
+    # specs/sglang/engine.yaml:291
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:294
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:295
     @cached_property
     def has_tables(self) -> bool:
         """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
@@ -1920,19 +1965,19 @@ class Config:
             self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
         )
 
-    # specs/sglang/engine.yaml:269
+    # specs/sglang/engine.yaml:296
     @cached_property
     def has_triton_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == triton`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:297
     @cached_property
     def has_flashinfer_tables(self) -> bool:
         """`enable_decode_graph and attention_backend == flashinfer`."""
         return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
 
-    # specs/sglang/engine.yaml:271
+    # specs/sglang/engine.yaml:298
     @cached_property
     def has_verify_mask(self) -> bool:
         """`enable_decode_graph and speculative and (attention_backend == fa3 or
@@ -1944,13 +1989,13 @@ class Config:
             and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
         )
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:299
     @cached_property
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:302
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -1964,7 +2009,7 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:307
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1973,7 +2018,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:310
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -1983,7 +2028,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:286
+    # specs/sglang/engine.yaml:313
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1992,7 +2037,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:287
+    # specs/sglang/engine.yaml:314
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -2010,7 +2055,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:322
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2020,7 +2065,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:326
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2034,7 +2079,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:305
+    # specs/sglang/engine.yaml:332
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2046,7 +2091,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:307
+    # specs/sglang/engine.yaml:334
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2056,13 +2101,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:309
+    # specs/sglang/engine.yaml:336
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:311
+    # specs/sglang/engine.yaml:338
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2079,7 +2124,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:320
+    # specs/sglang/engine.yaml:347
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2087,7 +2132,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:324
+    # specs/sglang/engine.yaml:351
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2096,7 +2141,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:326
+    # specs/sglang/engine.yaml:353
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2106,7 +2151,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:356
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2120,7 +2165,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:362
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2128,7 +2173,27 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:348
+    # specs/sglang/engine.yaml:375
+    @cached_property
+    def proxy_ranks(self) -> int:
+        """Ranks that the hidden states between pipeline ranks are scattered over."""
+        return (
+            self.attn_tp_size
+            if self.pp_size > 1
+            and self.moe_a2a_backend != MoeA2aBackend.NONE
+            and self.moe_dense_tp_size == 1
+            else 1
+        )
+
+    # specs/sglang/engine.yaml:379
+    @cached_property
+    def sync_pads_alike(self) -> bool:
+        """Every rank computes the tokens of the largest, whatever that wastes."""
+        return self.moe_a2a_backend == MoeA2aBackend.PPLX or (
+            self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
+        )
+
+    # specs/sglang/engine.yaml:382
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2136,76 +2201,80 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:45"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:29",
+        "specs/sglang/engine.yaml:48",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:29",
+        "specs/sglang/engine.yaml:48",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:32"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:34"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:37"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:40"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:42"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:44"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:46"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:48"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:52"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:53"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:55"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:57"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:58"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:59"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:62"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:66"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:68"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:69"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:70"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:71"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:72"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:74"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:76"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:78"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:81"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:84"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:87"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:91"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:95"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:98"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:102"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:104"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:108"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:111"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:113"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:119"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:121"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:124"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:131"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:136"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:137"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:138"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:142"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:145"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:148"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:151"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:154"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:157"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:158"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:159"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:162"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:166"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:168"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:171"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:173"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:176"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:51"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:53"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:56"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:59"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:61"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:63"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:65"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:67"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:70"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:71"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:72"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:74"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:76"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:77"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:78"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:81"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:85"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:87"),
+    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:88"),
+    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:89"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:91"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:94"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:95"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:96"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:97"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:99"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:101"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:103"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:106"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:109"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:112"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:116"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:120"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:123"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:127"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:129"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:133"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:136"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:138"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:144"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:146"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:149"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:156"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:161"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:163"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:164"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:165"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:169"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:172"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:175"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:178"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:181"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:184"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:185"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:186"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:189"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:193"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:195"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:198"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:200"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:203"),
 )

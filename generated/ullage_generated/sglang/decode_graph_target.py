@@ -27,7 +27,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -48,9 +48,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
-def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_adaptive_verify(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode adaptive_verify."""
-    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(adaptive_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(adaptive_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
+        gathered_tokens=requests * present(adaptive_draft_tokens),
+    )
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
@@ -61,15 +72,43 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 
 # specs/sglang/modes/adaptive_verify.yaml:1
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode adaptive_verify as this runner has them, after decode_bucket,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/capture.yaml:1
@@ -78,6 +117,19 @@ def live_capture(config: Config, requests: int, adaptive_draft_tokens: int | Non
     return Rows(
         requests=requests,
         tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+        graph_requests=requests,
+        graph_tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+            config.proxy_ranks,
+        ),
+        gathered_tokens=requests
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
 
@@ -90,147 +142,522 @@ def pad_capture(rows: Rows) -> Rows:
 
 # specs/sglang/modes/capture.yaml:1
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode capture as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode capture as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
-def live_decode(requests: int) -> Rows:
+def live_decode(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode decode."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode decode as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode decode as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def live_dllm_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode dllm_extend."""
-    return Rows(requests=requests, tokens=requests * config.dllm_block_size)
+    return Rows(
+        requests=requests,
+        tokens=requests * config.dllm_block_size,
+        graph_requests=requests,
+        graph_tokens=requests * config.dllm_block_size,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * config.dllm_block_size, config.proxy_ranks),
+        gathered_tokens=requests * config.dllm_block_size,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode dllm_extend as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def live_idle() -> Rows:
     """Rows that the tensors bring in mode idle."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode idle as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode idle as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def live_target_verify(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode target_verify."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode target_verify as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    """Rows in mode target_verify as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -352,7 +779,7 @@ class DecodeGraphTargetRunner:
                 | Mode.IDLE
                 | Mode.TARGET_VERIFY
             ):
-                return extents.padded.requests <= max(
+                return extents.padded.graph_requests <= max(
                     present(config.captured)
                 ) and not engine.replaced_embeds(live)
             case Mode.CAPTURE:
@@ -436,7 +863,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -444,7 +871,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -453,7 +880,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -473,19 +900,19 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/modes/adaptive_verify.yaml:7",
                 upper="max_running_requests",
             )
-        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        rows = live_adaptive_verify(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_adaptive_verify(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -506,7 +933,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -529,12 +956,24 @@ class DecodeGraphTargetRunner:
             binding="next_in(min(max_running_requests, max(captured)), captured) * "
             "(max(speculative_adaptive_candidates) if adaptive else target_width)",
         )
+        check_extent(
+            "adaptive_verify",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(min(max_running_requests, max(captured)), captured) * "
+            "(max(speculative_adaptive_candidates) if adaptive else target_width), "
+            "proxy_ranks) if pp_size > 1 else cdiv(min(max_running_requests, "
+            "max(captured)) * max(speculative_adaptive_candidates), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -542,7 +981,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -551,7 +990,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -614,13 +1053,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "capture",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode.yaml:1
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -628,7 +1077,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -637,7 +1086,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -654,12 +1103,12 @@ class DecodeGraphTargetRunner:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_decode(requests)
+            rows = live_decode(config, requests)
             if sources:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -668,13 +1117,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -695,7 +1144,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -718,13 +1167,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "decode",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/dllm_extend.yaml:1
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -732,7 +1191,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -741,7 +1200,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -766,7 +1225,7 @@ class DecodeGraphTargetRunner:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -775,13 +1234,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -802,7 +1261,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -825,13 +1284,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "dllm_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -839,7 +1308,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -848,7 +1317,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -856,7 +1325,7 @@ class DecodeGraphTargetRunner:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -865,13 +1334,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -892,7 +1361,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -915,13 +1384,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "idle",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/target_verify.yaml:1
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -929,7 +1408,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -938,7 +1417,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -965,7 +1444,7 @@ class DecodeGraphTargetRunner:
                 )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -974,13 +1453,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -1001,7 +1480,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1023,6 +1502,16 @@ class DecodeGraphTargetRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
+        )
+        check_extent(
+            "target_verify",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -1195,7 +1684,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:63",
@@ -1206,7 +1695,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:66",
@@ -1243,7 +1732,7 @@ class DecodeGraphTargetRunner:
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -1258,6 +1747,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -1295,6 +1800,16 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
                 verify_mask=None,
                 triton_attn_logits=None,
                 triton_attn_lse=None,
@@ -1369,18 +1884,42 @@ class DecodeGraphTargetRunner:
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
         # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -1420,6 +1959,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             verify_mask=None,
             triton_attn_logits=None,
             triton_attn_lse=None,
@@ -1575,6 +2116,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
@@ -1807,7 +2350,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:63",
@@ -1819,7 +2362,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:66",
@@ -1858,7 +2401,7 @@ class DecodeGraphTargetRunner:
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -1873,6 +2416,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -1916,6 +2475,16 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
@@ -1997,18 +2566,42 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:60
         # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -2054,6 +2647,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2209,6 +2804,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
 
     def _require_unpoisoned_capturing(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2423,7 +3020,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:63",
@@ -2434,7 +3031,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:66",
@@ -2469,7 +3066,7 @@ class DecodeGraphTargetRunner:
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -2484,6 +3081,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -2525,6 +3138,16 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
                 verify_mask=None,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
@@ -2599,18 +3222,42 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:60
         # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -2654,6 +3301,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             verify_mask=None,
             custom_mask=None,
             input_embeds=live.input_embeds,
@@ -2809,6 +3458,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.custom_mask, None)
 
@@ -3025,7 +3676,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:63",
@@ -3036,7 +3687,7 @@ class DecodeGraphTargetRunner:
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:66",
@@ -3073,7 +3724,7 @@ class DecodeGraphTargetRunner:
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -3088,6 +3739,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -3130,6 +3797,16 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
@@ -3204,18 +3881,42 @@ class DecodeGraphTargetRunner:
         # specs/sglang/slots.yaml:60
         # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -3260,6 +3961,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -3415,6 +4118,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.custom_mask, None)
 
     def _require_unpoisoned_target_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
@@ -3465,21 +4170,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:69
+        # specs/sglang/runners/decode_graph.yaml:74
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:70
-        engine.plan_replay(batch)
         # specs/sglang/runners/decode_graph.yaml:75
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:80
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:76
+            # specs/sglang/runners/decode_graph.yaml:81
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:79
+        # specs/sglang/runners/decode_graph.yaml:84
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:79",
+            place="specs/sglang/runners/decode_graph.yaml:84",
         )
         return output
 
@@ -3487,22 +4193,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:69
+        # specs/sglang/runners/decode_graph.yaml:74
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:70
-        engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:71
-        engine.capture(batch)
         # specs/sglang/runners/decode_graph.yaml:75
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:76
+        engine.capture(batch)
+        # specs/sglang/runners/decode_graph.yaml:80
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:76
+            # specs/sglang/runners/decode_graph.yaml:81
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:79
+        # specs/sglang/runners/decode_graph.yaml:84
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:79",
+            place="specs/sglang/runners/decode_graph.yaml:84",
         )
         return output

@@ -26,7 +26,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -49,7 +49,18 @@ OutputT = TypeVar("OutputT")
 # specs/sglang/modes/capture_draft_extend.yaml:1
 def live_capture_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode capture_draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.draft_extend_width),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.draft_extend_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
+        gathered_tokens=requests * present(config.draft_extend_width),
+    )
 
 
 # specs/sglang/modes/capture_draft_extend.yaml:1
@@ -61,47 +72,140 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_draft_extend.yaml:1
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
-    requests, tokens = rows
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
-    # specs/sglang/transforms.yaml:37
+    # specs/sglang/transforms.yaml:46
     requests, tokens = (
-        next_in(requests, present(config.captured_drafts)),
-        next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.draft_extend_width),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.draft_extend_width),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.draft_extend_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
+        gathered_tokens=requests * present(config.draft_extend_width),
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
-    requests, tokens = rows
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
-    # specs/sglang/transforms.yaml:37
+    # specs/sglang/transforms.yaml:46
     requests, tokens = (
-        next_in(requests, present(config.captured_drafts)),
-        next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.draft_extend_width),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -214,7 +318,7 @@ class DraftExtendGraphDraftRunner:
             case Mode.CAPTURE_DRAFT_EXTEND:
                 return True
             case Mode.DRAFT_EXTEND:
-                return extents.padded.requests <= max(
+                return extents.padded.graph_requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
             case _:
@@ -384,7 +488,7 @@ class DraftExtendGraphDraftRunner:
                 self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -394,12 +498,12 @@ class DraftExtendGraphDraftRunner:
             else rows
         )
         # specs/sglang/runners/draft_extend_graph.yaml:28
-        if pad and padded_rows.requests > max(present(config.captured_drafts)):
+        if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
-                "requests <= max(captured_drafts)",
+                "graph_requests <= max(captured_drafts)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured_drafts": config.captured_drafts,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -640,7 +744,7 @@ class DraftExtendGraphDraftRunner:
             None if views.draft_mamba_track_indices is None else live.mamba_track_indices
         )
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -655,6 +759,22 @@ class DraftExtendGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 draft_extend_page_table=views.draft_extend_page_table,
                 draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
                 input_ids=input_ids,
@@ -747,6 +867,22 @@ class DraftExtendGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             draft_extend_page_table=views.draft_extend_page_table,
             draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
@@ -991,6 +1127,7 @@ class DraftExtendGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/draft_extend_graph.yaml:53",
         )
@@ -1013,6 +1150,7 @@ class DraftExtendGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/draft_extend_graph.yaml:53",
         )

@@ -26,7 +26,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -49,7 +49,18 @@ OutputT = TypeVar("OutputT")
 # specs/sglang/modes/capture_draft.yaml:1
 def live_capture_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode capture_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_eagle_topk))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_eagle_topk),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_eagle_topk),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
+        gathered_tokens=requests * present(config.speculative_eagle_topk),
+    )
 
 
 # specs/sglang/modes/capture_draft.yaml:1
@@ -61,45 +72,138 @@ def pad_capture_draft(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_draft.yaml:1
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
-    requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:41
     requests, tokens = (
-        next_in(requests, present(config.captured_drafts)),
-        next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def live_eagle_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode eagle_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_eagle_topk))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_eagle_topk),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_eagle_topk),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
+        gathered_tokens=requests * present(config.speculative_eagle_topk),
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
-    requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:41
     requests, tokens = (
-        next_in(requests, present(config.captured_drafts)),
-        next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -207,7 +311,7 @@ class DraftGraphDraftRunner:
             case Mode.CAPTURE_DRAFT:
                 return True
             case Mode.EAGLE_DRAFT:
-                return extents.padded.requests <= max(
+                return extents.padded.graph_requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
             case _:
@@ -362,7 +466,7 @@ class DraftGraphDraftRunner:
                 self._check_sources_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -372,12 +476,12 @@ class DraftGraphDraftRunner:
             else rows
         )
         # specs/sglang/runners/draft_graph.yaml:32
-        if pad and padded_rows.requests > max(present(config.captured_drafts)):
+        if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "eagle_draft",
-                "requests <= max(captured_drafts)",
+                "graph_requests <= max(captured_drafts)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured_drafts": config.captured_drafts,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -596,7 +700,7 @@ class DraftGraphDraftRunner:
         draft_temperatures = None if views.draft_temperatures is None else live.temperatures
         draft_top_ks = None if views.draft_top_ks is None else live.top_ks
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -611,6 +715,22 @@ class DraftGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 triton_draft_kv_indptr=views.triton_draft_kv_indptr,
                 triton_draft_kv_indices=views.triton_draft_kv_indices,
                 flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
@@ -701,6 +821,22 @@ class DraftGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             triton_draft_kv_indptr=views.triton_draft_kv_indptr,
             triton_draft_kv_indices=views.triton_draft_kv_indices,
             flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
@@ -913,6 +1049,7 @@ class DraftGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/draft_graph.yaml:57",
         )
@@ -935,6 +1072,7 @@ class DraftGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/draft_graph.yaml:57",
         )

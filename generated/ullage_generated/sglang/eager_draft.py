@@ -29,7 +29,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -40,7 +40,7 @@ from ullage_runtime.views import ViewCache
 from .arenas import Arenas
 from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
-from .config import Config, SpeculativeAlgorithm
+from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry, EagerDraftViews
 
@@ -53,9 +53,22 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
-def live_adaptive_draft_extend(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_adaptive_draft_extend(
+    config: Config, requests: int, adaptive_draft_tokens: int | None
+) -> Rows:
     """Rows that the tensors bring in mode adaptive_draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(adaptive_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(adaptive_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
+        gathered_tokens=requests * present(adaptive_draft_tokens),
+    )
 
 
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
@@ -64,132 +77,666 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
     return rows
 
 
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.draft_extend_width),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.draft_extend_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
+        gathered_tokens=requests * present(config.draft_extend_width),
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+def fit_draft_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def live_eagle_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode eagle_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_eagle_topk))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_eagle_topk),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_eagle_topk),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
+        gathered_tokens=requests * present(config.speculative_eagle_topk),
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/eagle_draft.yaml:1
+def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
-def live_extend(requests: int, tokens: int) -> Rows:
+def live_extend(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode extend."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/extend.yaml:1
+def fit_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:88
+    if config.attn_cp_size > 1:
+        dealt = cdiv(tokens, config.attn_cp_size)
+        cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
+        context_tokens = align_up(
+            dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode frozen_kv_draft."""
-    requests, tokens = requests, requests
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = (
+        requests,
+        requests,
+        requests,
+        requests,
+        0,
+        0,
+        0,
+        0,
+        cdiv(requests, config.proxy_ranks),
+        requests,
+    )
     # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:3
-    requests, tokens = (
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
+        requests * present(config.speculative_eagle_topk),
+        tokens * present(config.speculative_eagle_topk),
+        cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/frozen_kv_draft.yaml:1
+def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def live_idle() -> Rows:
     """Rows that the tensors bring in mode idle."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+def fit_idle(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def live_idle_beside_extend() -> Rows:
     """Rows that the tensors bring in mode idle_beside_extend."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after dummy_request, mlp_sync_tokens."""
-    requests, tokens = rows
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # specs/sglang/transforms.yaml:56
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:9
-    requests = max(requests, 1)
-    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:47
-    if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
-        )
-    return Rows(requests, tokens)
+    requests = max(requests, 1) if tokens > 0 else requests
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -379,7 +926,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:97
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -618,7 +1165,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -626,7 +1173,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -635,7 +1182,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -655,12 +1202,14 @@ class EagerDraftRunner:
                 place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
                 upper="max_running_requests",
             )
-        rows = live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        rows = live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_draft_extend(rows) if pad else rows
         )
+        if pad:
+            padded_rows = fit_adaptive_draft_extend(config, padded_rows)
         check_extent(
             "adaptive_draft_extend",
             "requests",
@@ -716,7 +1265,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -725,6 +1274,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_draft_extend(config, padded_rows)
         check_extent(
             "draft_extend",
             "requests",
@@ -733,8 +1284,11 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
-            "else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0, "
+            "align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -744,8 +1298,11 @@ class EagerDraftRunner:
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
-            "else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0, "
+            "align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -755,8 +1312,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * draft_extend_width",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) if speculative_algorithm =="
+            " eagle and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync"
+            " else max_running_requests * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -786,7 +1345,7 @@ class EagerDraftRunner:
                 self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -795,6 +1354,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_eagle_draft(config, padded_rows)
         check_extent(
             "eagle_draft",
             "requests",
@@ -803,7 +1364,10 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk, 0) if "
+            "attn_tp_size), cp_align) // speculative_eagle_topk, 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
             "require_mlp_sync else max_running_requests",
         )
         check_extent(
@@ -814,8 +1378,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -870,12 +1436,12 @@ class EagerDraftRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = live_extend(requests, tokens)
+            rows = live_extend(config, requests, tokens)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -884,6 +1450,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_extend(config, padded_rows)
         check_extent(
             "extend",
             "requests",
@@ -909,8 +1477,10 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0) "
-            "if require_mlp_sync else prefill_limit_draft",
+            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0, "
+            "align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if not "
+            "dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
 
@@ -942,7 +1512,7 @@ class EagerDraftRunner:
                 self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -951,6 +1521,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_frozen_kv_draft(config, padded_rows)
         check_extent(
             "frozen_kv_draft",
             "requests",
@@ -959,8 +1531,10 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
         )
         check_extent(
             "frozen_kv_draft",
@@ -970,8 +1544,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -984,7 +1560,7 @@ class EagerDraftRunner:
                 self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -993,6 +1569,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_idle(config, padded_rows)
         check_extent(
             "idle",
             "requests",
@@ -1040,7 +1618,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1049,6 +1627,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -1056,7 +1636,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1065,7 +1647,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1298,7 +1882,7 @@ class EagerDraftRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -1309,6 +1893,22 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1384,6 +1984,22 @@ class EagerDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1800,7 +2416,7 @@ class EagerDraftRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -1811,6 +2427,22 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1879,6 +2511,22 @@ class EagerDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2080,49 +2728,50 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:45
+                # specs/sglang/runners/eager.yaml:51
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:59
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:54
+            # specs/sglang/runners/eager.yaml:60
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:65
+        # specs/sglang/runners/eager.yaml:71
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:78
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:77
+                    # specs/sglang/runners/eager.yaml:83
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:81
+                    # specs/sglang/runners/eager.yaml:87
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:85
+                    # specs/sglang/runners/eager.yaml:91
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:66
+                # specs/sglang/runners/eager.yaml:72
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
@@ -2135,31 +2784,32 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:42
+            # specs/sglang/runners/eager.yaml:48
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
@@ -2171,29 +2821,30 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:51
+            # specs/sglang/runners/eager.yaml:57
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:58
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output

@@ -35,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:60
+    # specs/sglang/runners/decode_graph.yaml:65
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -48,28 +48,29 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:63
+    # specs/sglang/runners/decode_graph.yaml:68
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:70
+    # specs/sglang/runners/decode_graph.yaml:75
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:76
+    # specs/sglang/runners/decode_graph.yaml:81
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
-        rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
-        ngram_lookup, gather, mask_reader, pipeline.
+        rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
+        state_tracker, ngram_lookup, gather, mask_reader, pipeline.
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:71
+    # specs/sglang/runners/decode_graph.yaml:76
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
-        cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
+        child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather,
+        mask_reader, pipeline.
         """
         ...
 
@@ -174,79 +175,79 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:24
+    # specs/sglang/runners/eager.yaml:30
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:25
+    # specs/sglang/runners/eager.yaml:31
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:32
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:33
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:28
+    # specs/sglang/runners/eager.yaml:34
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:37
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:38
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:39
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:49
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:51
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:52
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:53
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:59
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:60
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:72
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -254,7 +255,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:78
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -264,32 +265,32 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:83
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:81
+    # specs/sglang/runners/eager.yaml:87
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:85
+    # specs/sglang/runners/eager.yaml:91
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:48
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:58
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:97
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -308,79 +309,79 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:24
+    # specs/sglang/runners/eager.yaml:30
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:25
+    # specs/sglang/runners/eager.yaml:31
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:32
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:33
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:28
+    # specs/sglang/runners/eager.yaml:34
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:37
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:38
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:39
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:49
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:51
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:52
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:53
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:59
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:60
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:72
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -388,7 +389,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:78
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -398,32 +399,32 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:83
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:81
+    # specs/sglang/runners/eager.yaml:87
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:85
+    # specs/sglang/runners/eager.yaml:91
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:48
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:58
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:97
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -539,7 +540,7 @@ class PrefillGraphTargetFacts(Protocol):
     # specs/sglang/runners/prefill_graph.yaml:44
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
-        prefix.
+        prefix, or larger shares of the context than were captured.
         """
         ...
 
@@ -599,7 +600,7 @@ class PrefillGraphDraftFacts(Protocol):
     # specs/sglang/runners/prefill_graph.yaml:44
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
-        prefix.
+        prefix, or larger shares of the context than were captured.
         """
         ...
 

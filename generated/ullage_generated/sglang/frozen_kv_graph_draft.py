@@ -26,7 +26,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -47,9 +47,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/capture_frozen.yaml:1
-def live_capture_frozen(requests: int) -> Rows:
+def live_capture_frozen(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode capture_frozen."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/capture_frozen.yaml:1
@@ -61,53 +72,170 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_frozen.yaml:1
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
-    requests, tokens = rows
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:42
+    # specs/sglang/transforms.yaml:51
     requests, tokens = (
-        next_in(requests, present(config.captured_branches)),
-        next_in(requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode frozen_kv_draft."""
-    requests, tokens = requests, requests
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = (
+        requests,
+        requests,
+        requests,
+        requests,
+        0,
+        0,
+        0,
+        0,
+        cdiv(requests, config.proxy_ranks),
+        requests,
+    )
     # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:3
-    requests, tokens = (
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
+        requests * present(config.speculative_eagle_topk),
+        tokens * present(config.speculative_eagle_topk),
+        cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:13
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
-    requests, tokens = rows
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:42
+    # specs/sglang/transforms.yaml:51
     requests, tokens = (
-        next_in(requests, present(config.captured_branches)),
-        next_in(requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -217,7 +345,7 @@ class FrozenKvGraphDraftRunner:
             case Mode.CAPTURE_FROZEN:
                 return True
             case Mode.FROZEN_KV_DRAFT:
-                return extents.padded.requests <= max(
+                return extents.padded.graph_requests <= max(
                     present(config.captured_branches)
                 ) and not engine.outvoted(live)
             case _:
@@ -329,7 +457,7 @@ class FrozenKvGraphDraftRunner:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = live_capture_frozen(requests)
+        rows = live_capture_frozen(config, requests)
         if sources:
             self._check_sources_frozen_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
@@ -387,7 +515,7 @@ class FrozenKvGraphDraftRunner:
                 )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -397,12 +525,12 @@ class FrozenKvGraphDraftRunner:
             else rows
         )
         # specs/sglang/runners/frozen_kv_graph.yaml:26
-        if pad and padded_rows.requests > max(present(config.captured_branches)):
+        if pad and padded_rows.graph_requests > max(present(config.captured_branches)):
             raise broken_relation(
                 "frozen_kv_draft",
-                "requests <= max(captured_branches)",
+                "graph_requests <= max(captured_branches)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured_branches": config.captured_branches,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -564,7 +692,7 @@ class FrozenKvGraphDraftRunner:
         frozen_hidden_states = None if views.frozen_hidden_states is None else live.hidden_states
         frozen_bonus_tokens = None if views.frozen_bonus_tokens is None else live.bonus_tokens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -579,6 +707,22 @@ class FrozenKvGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
                 frozen_triton_kv_indices=views.frozen_triton_kv_indices,
                 frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
@@ -648,6 +792,22 @@ class FrozenKvGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
             frozen_triton_kv_indices=views.frozen_triton_kv_indices,
             frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
@@ -799,6 +959,7 @@ class FrozenKvGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
@@ -821,6 +982,7 @@ class FrozenKvGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )

@@ -27,7 +27,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -48,9 +48,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/capture_prefill.yaml:1
-def live_capture_prefill(tokens: int) -> Rows:
+def live_capture_prefill(config: Config, tokens: int) -> Rows:
     """Rows that the tensors bring in mode capture_prefill."""
-    return Rows(requests=1, tokens=tokens)
+    return Rows(
+        requests=1,
+        tokens=tokens,
+        graph_requests=1,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/capture_prefill.yaml:1
@@ -61,47 +72,151 @@ def pad_capture_prefill(rows: Rows) -> Rows:
 
 # specs/sglang/modes/capture_prefill.yaml:1
 def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
-    """Rows in mode capture_prefill as this runner has them, after prefill_bucket."""
-    requests, tokens = rows
+    """Rows in mode capture_prefill as this runner has them, after prefill_bucket,
+    split_captured_context, scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:36
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
-        next_in(tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)),
     )
-    return Rows(requests, tokens)
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:99
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
-def live_extend(requests: int, tokens: int) -> Rows:
+def live_extend(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode extend."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode extend as this runner has them, after prefill_bucket."""
-    requests, tokens = rows
+    """Rows in mode extend as this runner has them, after prefill_bucket, split_captured_context,
+    scatter_proxies.
+    """
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = rows
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:27
+    # specs/sglang/transforms.yaml:36
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
-        next_in(tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)),
     )
-    return Rows(requests, tokens)
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:99
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:105
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -216,8 +331,8 @@ class PrefillGraphDraftRunner:
                 return True
             case Mode.EXTEND:
                 return (
-                    extents.padded.tokens <= max(present(config.captured_tokens))
-                    and next_in(extents.padded.tokens, present(config.captured_tokens))
+                    extents.padded.graph_tokens <= max(present(config.captured_tokens))
+                    and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
                     <= 2 * extents.rows.tokens
                     and (
                         not config.whole_prefill_graph
@@ -334,7 +449,7 @@ class PrefillGraphDraftRunner:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = live_capture_prefill(tokens)
+        rows = live_capture_prefill(config, tokens)
         if sources:
             self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
@@ -359,6 +474,25 @@ class PrefillGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_tokens)",
+        )
+        check_extent(
+            "capture_prefill",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "capture_prefill",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured_tokens), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -413,12 +547,12 @@ class PrefillGraphDraftRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = live_extend(requests, tokens)
+            rows = live_extend(config, requests, tokens)
             if sources:
                 self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -428,12 +562,12 @@ class PrefillGraphDraftRunner:
             else rows
         )
         # specs/sglang/runners/prefill_graph.yaml:30
-        if pad and padded_rows.tokens > max(present(config.captured_tokens)):
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
-                "tokens <= max(captured_tokens)",
+                "graph_tokens <= max(captured_tokens)",
                 {
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -459,13 +593,16 @@ class PrefillGraphDraftRunner:
                 place="specs/sglang/runners/prefill_graph.yaml:30",
             )
         # specs/sglang/runners/prefill_graph.yaml:31
-        if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
+        if (
+            pad
+            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        ):
             raise broken_relation(
                 "extend",
-                "next_in(tokens, captured_tokens) <= 2 * live_tokens",
+                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
                 {
                     "live_tokens": rows.tokens,
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -533,6 +670,25 @@ class PrefillGraphDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_tokens)",
         )
+        check_extent(
+            "extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured_tokens), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     def _check_sources_prefilling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -585,7 +741,7 @@ class PrefillGraphDraftRunner:
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:63",
@@ -596,7 +752,7 @@ class PrefillGraphDraftRunner:
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:66",
@@ -796,7 +952,7 @@ class PrefillGraphDraftRunner:
             None if views.static_draft_hidden_states is None else live.hidden_states
         )
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -811,6 +967,22 @@ class PrefillGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 context_share_embeds=views.context_share_embeds,
                 context_share_positions=views.context_share_positions,
                 input_ids=input_ids,
@@ -849,10 +1021,10 @@ class PrefillGraphDraftRunner:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
         # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
         # specs/sglang/slots.yaml:171
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
@@ -905,6 +1077,22 @@ class PrefillGraphDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             context_share_embeds=views.context_share_embeds,
             context_share_positions=views.context_share_positions,
             input_ids=views.input_ids if input_ids is not None else None,
@@ -1201,6 +1389,7 @@ class PrefillGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/prefill_graph.yaml:64",
         )
@@ -1227,6 +1416,7 @@ class PrefillGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/prefill_graph.yaml:64",
         )

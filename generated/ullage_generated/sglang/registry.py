@@ -161,13 +161,19 @@ class DecodeGraphTargetRegistry:
     """[tokens, vocab_size]: logits of every row of a graph."""
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
+    """[proxy_tokens, hidden_size]: its residual stream."""
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:216
+    first_num_token_non_padded: Tensor | None
+    """[1]: the same of the first of two batches that overlap."""
+    # specs/sglang/slots.yaml:219
+    second_num_token_non_padded: Tensor | None
+    """[1]: and of the second."""
 
     @classmethod
     def layout(
@@ -342,7 +348,7 @@ class DecodeGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -350,10 +356,14 @@ class DecodeGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
+        if config.enable_two_batch_overlap:
+            compute_slots.append(SlotShape("first_num_token_non_padded", (1,), torch.int32))
+        if config.enable_two_batch_overlap:
+            compute_slots.append(SlotShape("second_num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -463,6 +473,12 @@ class DecodeGraphTargetRegistry:
             else None,
             pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
+            first_num_token_non_padded=compute.slot("first_num_token_non_padded")
+            if config.enable_two_batch_overlap
+            else None,
+            second_num_token_non_padded=compute.slot("second_num_token_non_padded")
+            if config.enable_two_batch_overlap
+            else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -516,6 +532,8 @@ class DecodeGraphTargetRegistry:
             self.pipeline_hidden_states,
             self.pipeline_residual,
             self.num_token_non_padded,
+            self.first_num_token_non_padded,
+            self.second_num_token_non_padded,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -606,6 +624,10 @@ class DecodeGraphTargetViews:
     pipeline_residual: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:216
+    first_num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:219
+    second_num_token_non_padded: Tensor | None
 
     @classmethod
     def of(
@@ -735,11 +757,21 @@ class DecodeGraphTargetViews:
             else clipped_view(registry.graph_logits, rows.tokens, config.vocab_size),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else padded_view(registry.first_num_token_non_padded, 1),
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else padded_view(registry.second_num_token_non_padded, 1),
         )
 
 
@@ -3038,10 +3070,10 @@ class PrefillGraphTargetRegistry:
     regions: Regions
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens]: their rotary positions."""
+    """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3053,10 +3085,10 @@ class PrefillGraphTargetRegistry:
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
+    """[proxy_tokens, hidden_size]: its residual stream."""
     # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
@@ -3114,19 +3146,19 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "context_share_embeds",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.context_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
         if config.splits_prefill:
             compute_slots.append(
-                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+                SlotShape("context_share_positions", (capacities.context_tokens,), torch.int64)
             )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -3134,7 +3166,7 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -3341,19 +3373,25 @@ class PrefillGraphTargetViews:
         return cls(
             context_share_embeds=None
             if registry.context_share_embeds is None
-            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.context_share_embeds, rows.context_tokens, config.hidden_size
+            ),
             context_share_positions=None
             if registry.context_share_positions is None
-            else padded_view(registry.context_share_positions, rows.tokens),
+            else padded_view(registry.context_share_positions, rows.context_tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
             static_seq_lens=None
             if registry.static_seq_lens is None
             else padded_view(registry.static_seq_lens, rows.requests),
@@ -3399,10 +3437,10 @@ class PrefillGraphDraftRegistry:
     regions: Regions
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens]: their rotary positions."""
+    """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3414,10 +3452,10 @@ class PrefillGraphDraftRegistry:
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
     # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
+    """[proxy_tokens, hidden_size]: its residual stream."""
     # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
@@ -3478,19 +3516,19 @@ class PrefillGraphDraftRegistry:
             compute_slots.append(
                 SlotShape(
                     "context_share_embeds",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.context_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
         if config.splits_prefill:
             compute_slots.append(
-                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+                SlotShape("context_share_positions", (capacities.context_tokens,), torch.int64)
             )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -3498,7 +3536,7 @@ class PrefillGraphDraftRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -3719,19 +3757,25 @@ class PrefillGraphDraftViews:
         return cls(
             context_share_embeds=None
             if registry.context_share_embeds is None
-            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.context_share_embeds, rows.context_tokens, config.hidden_size
+            ),
             context_share_positions=None
             if registry.context_share_positions is None
-            else padded_view(registry.context_share_positions, rows.tokens),
+            else padded_view(registry.context_share_positions, rows.context_tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
             static_seq_lens=None
             if registry.static_seq_lens is None
             else padded_view(registry.static_seq_lens, rows.requests),

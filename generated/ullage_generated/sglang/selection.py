@@ -66,7 +66,7 @@ class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protoc
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:11
+# specs/sglang/engine.yaml:30
 class TargetRunners:
     """The runners of worker target, of which one takes each batch."""
 
@@ -146,6 +146,8 @@ class TargetRunners:
                 return self._select_dllm_extend(live, engine)
             case Mode.EXTEND:
                 return self._select_extend(live, engine)
+            case Mode.EXTEND_IN_TWO:
+                return self._select_extend_in_two(live, engine)
             case Mode.IDLE:
                 return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
@@ -162,7 +164,7 @@ class TargetRunners:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:11")
+        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:30")
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _select_adaptive_verify(
@@ -176,7 +178,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -184,7 +186,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -193,7 +195,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -213,7 +215,7 @@ class TargetRunners:
                 place="specs/sglang/modes/adaptive_verify.yaml:7",
                 upper="max_running_requests",
             )
-        rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+        rows = decode_graph_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
         padded_rows = decode_graph_target.pad_adaptive_verify(rows)
         extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, False)
@@ -234,7 +236,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -242,7 +244,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -251,7 +253,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -346,7 +348,7 @@ class TargetRunners:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = prefill_graph_target.live_capture_prefill(tokens)
+        rows = prefill_graph_target.live_capture_prefill(config, tokens)
         padded_rows = prefill_graph_target.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
@@ -364,7 +366,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -372,7 +374,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -381,7 +383,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -398,7 +400,7 @@ class TargetRunners:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = decode_graph_target.live_decode(requests)
+            rows = decode_graph_target.live_decode(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -671,7 +673,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_decode(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -711,7 +713,7 @@ class TargetRunners:
                     place="specs/sglang/modes/decode_beside_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_target.live_decode_beside_extend(requests)
+            rows = eager_target.live_decode_beside_extend(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -1050,7 +1052,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_decode_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -1069,7 +1071,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1077,7 +1079,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -1086,7 +1088,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1379,7 +1381,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_dllm_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -1449,7 +1451,7 @@ class TargetRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = prefill_graph_target.live_extend(requests, tokens)
+            rows = prefill_graph_target.live_extend(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -1522,7 +1524,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_target.pad_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -1530,6 +1532,432 @@ class TargetRunners:
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/extend_in_two.yaml:1
+    def _select_extend_in_two(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode extend_in_two."""
+        config = self.config
+        try:
+            # specs/sglang/modes/extend_in_two.yaml:7
+            requests = whole_number(
+                "extend_in_two",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/extend_in_two.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "extend_in_two",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/extend_in_two.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/extend_in_two.yaml:8
+            tokens = live_extent(
+                "extend_in_two",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/extend_in_two.yaml:8",
+            )
+            if not 2 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "extend_in_two",
+                    "tokens",
+                    tokens,
+                    2,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/extend_in_two.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/extend_in_two.yaml:9
+            split = whole_number(
+                "extend_in_two",
+                "split",
+                live.split_tokens,
+                place="specs/sglang/modes/extend_in_two.yaml:9",
+            )
+            if not 1 <= split <= tokens - 1:
+                raise out_of_range(
+                    "extend_in_two",
+                    "split",
+                    split,
+                    1,
+                    tokens - 1,
+                    place="specs/sglang/modes/extend_in_two.yaml:9",
+                    upper="tokens - one_token",
+                    values={"tokens": tokens, "one_token": 1},
+                )
+            # specs/sglang/modes/extend_in_two.yaml:11
+            if requests > tokens:
+                raise broken_relation(
+                    "extend_in_two",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/extend_in_two.yaml:11",
+                )
+            rows = eager_target.live_extend_in_two(config, requests, tokens, split)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:39
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:39",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:42
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:42",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:45
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:45",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:48
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:48",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:39",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:45",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:48",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = eager_target.pad_extend_in_two(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer
 
     # specs/sglang/modes/idle.yaml:1
@@ -1545,7 +1973,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1553,7 +1981,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -1562,7 +1990,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -1838,7 +2266,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_idle(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -2200,7 +2628,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -2291,7 +2719,7 @@ class TargetRunners:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
-            rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+            rows = prefill_graph_target.live_mixed(config, running, prefills, prefill_tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2364,7 +2792,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_target.pad_mixed(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -2471,7 +2899,7 @@ class TargetRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/split_prefill.yaml:10",
                 )
-            rows = eager_target.live_split_prefill(requests, tokens)
+            rows = eager_target.live_split_prefill(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2810,7 +3238,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_split_prefill(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -2829,7 +3257,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2837,7 +3265,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -2846,7 +3274,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3139,7 +3567,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_target_verify(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -3161,7 +3589,7 @@ class DraftRunnersFacts(
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:12
+# specs/sglang/engine.yaml:31
 class DraftRunners:
     """The runners of worker draft, of which one takes each batch."""
 
@@ -3279,7 +3707,7 @@ class DraftRunners:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:12")
+        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:31")
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _select_adaptive_draft_extend(
@@ -3295,7 +3723,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3303,7 +3731,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -3312,7 +3740,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3332,7 +3760,7 @@ class DraftRunners:
                 place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
                 upper="max_running_requests",
             )
-        rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        rows = eager_draft.live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
         padded_rows = eager_draft.pad_adaptive_draft_extend(rows)
         offer = Offer(live, padded_rows, False)
         return self.eager, offer
@@ -3495,7 +3923,7 @@ class DraftRunners:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+        rows = frozen_kv_graph_draft.live_capture_frozen(config, requests)
         padded_rows = frozen_kv_graph_draft.pad_capture_frozen(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.frozen_kv_graph), offer
@@ -3608,7 +4036,7 @@ class DraftRunners:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = prefill_graph_draft.live_capture_prefill(tokens)
+        rows = prefill_graph_draft.live_capture_prefill(config, tokens)
         padded_rows = prefill_graph_draft.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
@@ -3761,7 +4189,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = multi_layer_graph_draft.pad_draft_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -3947,7 +4375,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = draft_graph_draft.pad_eagle_draft(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4019,7 +4447,7 @@ class DraftRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = prefill_graph_draft.live_extend(requests, tokens)
+            rows = prefill_graph_draft.live_extend(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -4092,7 +4520,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_draft.pad_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4249,7 +4677,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = frozen_kv_graph_draft.pad_frozen_kv_draft(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4547,7 +4975,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = eager_draft.pad_idle(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -4907,7 +5335,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)

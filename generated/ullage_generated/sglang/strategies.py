@@ -54,6 +54,7 @@ _KINDS: Final = (
         "attn_cp_size",
         "pp_size",
         "moe_dense_tp_size",
+        "custom_all_reduce_tokens",
         "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
@@ -61,6 +62,7 @@ _KINDS: Final = (
         "dllm_block_size",
         "request_pool_size",
         "full_prefill_max_req",
+        "residual_streams",
         "draft_input_size",
         "mamba_conv_length",
         "draft_hidden_size",
@@ -77,6 +79,8 @@ _KINDS: Final = (
         "enable_mixed_chunk",
         "enable_dp_attention",
         "enable_dp_lm_head",
+        "deepep_v2_pads_alike",
+        "idle_ranks_pad_alike",
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
@@ -112,7 +116,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:187
+    # specs/sglang/engine.yaml:214
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -120,43 +124,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:26
+        # specs/sglang/engine.yaml:45
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:29
-        "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:29
-        "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:32
-        "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:34
-        "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:37
-        "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:40
-        "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:42
-        "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:44
-        "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:46
-        "vocab_size": _integers(2, 16777216, span),
         # specs/sglang/engine.yaml:48
-        "hidden_size": _integers(1, 131072, span),
+        "max_total_tokens_target": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:48
+        "max_total_tokens_draft": _integers(2, 2147483647, span),
         # specs/sglang/engine.yaml:51
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:52
-        "dp_size": _integers(1, 1024, span),
+        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:53
-        "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:55
-        "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:57
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:58
-        "enable_dp_attention": st.booleans(),
+        "chunked_prefill_size": _integers(-1, 1048576, span),
+        # specs/sglang/engine.yaml:56
+        "max_prefill_tokens": _integers(1, 4194304, span),
         # specs/sglang/engine.yaml:59
+        "enable_dynamic_chunking": st.booleans(),
+        # specs/sglang/engine.yaml:61
+        "enable_mixed_chunk": st.booleans(),
+        # specs/sglang/engine.yaml:63
+        "page_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:65
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:67
+        "hidden_size": _integers(1, 131072, span),
+        # specs/sglang/engine.yaml:70
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:71
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:72
+        "attn_dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:74
+        "attn_cp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:76
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:77
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:78
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:62
+        # specs/sglang/engine.yaml:81
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -170,91 +174,99 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:66
+        # specs/sglang/engine.yaml:85
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:68
+        # specs/sglang/engine.yaml:87
         "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:69
+        # specs/sglang/engine.yaml:88
+        "deepep_v2_pads_alike": st.booleans(),
+        # specs/sglang/engine.yaml:89
+        "idle_ranks_pad_alike": st.booleans(),
+        # specs/sglang/engine.yaml:91
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:94
         "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:70
+        # specs/sglang/engine.yaml:95
         "elastic_world_expanded": st.booleans(),
-        # specs/sglang/engine.yaml:71
+        # specs/sglang/engine.yaml:96
         "mori_receive_bound": st.booleans(),
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:97
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:74
+        # specs/sglang/engine.yaml:99
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:76
+        # specs/sglang/engine.yaml:101
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:103
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:106
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:109
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:112
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:91
+        # specs/sglang/engine.yaml:116
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:120
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:98
+        # specs/sglang/engine.yaml:123
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:102
+        # specs/sglang/engine.yaml:127
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:104
+        # specs/sglang/engine.yaml:129
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:133
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:111
-        "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:113
-        "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:119
-        "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:121
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:124
-        "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:131
-        "full_prefill_max_req": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:136
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:137
-        "disable_radix_cache": st.booleans(),
+        "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:138
+        "capture_requests": _lists(1, 65536, span),
+        # specs/sglang/engine.yaml:144
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:146
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
+        # specs/sglang/engine.yaml:149
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:156
+        "full_prefill_max_req": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:161
+        "residual_streams": _integers(1, 16, span),
+        # specs/sglang/engine.yaml:163
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:164
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:165
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:169
         "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:172
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:175
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:178
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:181
         "attention_backend": st.sampled_from(
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
         ),
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:184
         "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:158
+        # specs/sglang/engine.yaml:185
         "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:186
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:189
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:166
+        # specs/sglang/engine.yaml:193
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:195
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:171
+        # specs/sglang/engine.yaml:198
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:200
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:203
         "ngram_embedding": st.booleans(),
     }
 
@@ -421,7 +433,7 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
     )
     # specs/sglang/modes/adaptive_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    rows = decode_graph_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_VERIFY,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -484,12 +496,18 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         if config.ngram_embedding
         else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -578,12 +596,18 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -600,7 +624,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
     # specs/sglang/modes/decode.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = decode_graph_target.live_decode(requests)
+    rows = decode_graph_target.live_decode(config, requests)
     return LiveBatch(
         mode=Mode.DECODE,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -663,12 +687,18 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         if config.ngram_embedding
         else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -748,12 +778,18 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         if config.ngram_embedding
         else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -836,12 +872,18 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         if config.ngram_embedding
         else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -921,12 +963,18 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         if config.ngram_embedding
         else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -1268,6 +1316,7 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
         Mode.DECODE_BESIDE_EXTEND: _eager_target_decode_beside_extend,
         Mode.DLLM_EXTEND: _eager_target_dllm_extend,
         Mode.EXTEND: _eager_target_extend,
+        Mode.EXTEND_IN_TWO: _eager_target_extend_in_two,
         Mode.IDLE: _eager_target_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_target_idle_beside_extend,
         Mode.MIXED: _eager_target_mixed,
@@ -1287,7 +1336,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
     # specs/sglang/modes/adaptive_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    rows = eager_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_VERIFY,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -1364,7 +1413,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
 def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/decode.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_decode(requests)
+    rows = eager_target.live_decode(config, requests)
     return LiveBatch(
         mode=Mode.DECODE,
         batch_size=requests,
@@ -1433,7 +1482,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
 def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/decode_beside_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_decode_beside_extend(requests)
+    rows = eager_target.live_decode_beside_extend(config, requests)
     return LiveBatch(
         mode=Mode.DECODE_BESIDE_EXTEND,
         batch_size=requests,
@@ -1590,13 +1639,97 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = config.prefill_limit_target
-    rows = eager_target.live_extend(requests, tokens)
+    rows = eager_target.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
         input_ids=draw(
             _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
         ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/extend_in_two.yaml:1
+@st.composite
+def _eager_target_extend_in_two(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend_in_two.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend_in_two.yaml:8
+    tokens = draw(_extents(2, config.prefill_limit_target))
+    # specs/sglang/modes/extend_in_two.yaml:9
+    split = draw(_extents(1, tokens - 1))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = config.prefill_limit_target
+        split = 1
+    rows = eager_target.live_extend_in_two(config, requests, tokens, split)
+    return LiveBatch(
+        mode=Mode.EXTEND_IN_TWO,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        split_tokens=split,
         positions=draw(
             _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
         ),
@@ -1827,7 +1960,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         running = 1
         prefills = 1
         prefill_tokens = config.prefill_limit_target - 1
-    rows = eager_target.live_mixed(running, prefills, prefill_tokens)
+    rows = eager_target.live_mixed(config, running, prefills, prefill_tokens)
     return LiveBatch(
         mode=Mode.MIXED,
         running_requests=running,
@@ -1910,7 +2043,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = config.prefill_limit_target
-    rows = eager_target.live_split_prefill(requests, tokens)
+    rows = eager_target.live_split_prefill(config, requests, tokens)
     return LiveBatch(
         mode=Mode.SPLIT_PREFILL,
         batch_size=requests,
@@ -2086,7 +2219,7 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
     )
     # specs/sglang/modes/adaptive_draft_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+    rows = eager_draft.live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_DRAFT_EXTEND,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -2313,7 +2446,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = present(config.prefill_limit_draft)
-    rows = eager_draft.live_extend(requests, tokens)
+    rows = eager_draft.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -2630,7 +2763,7 @@ def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrate
 def _frozen_kv_graph_draft_capture_frozen(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_frozen.yaml:7
     requests = draw(_extents(1, max(present(config.captured_branches))))
-    rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+    rows = frozen_kv_graph_draft.live_capture_frozen(config, requests)
     return LiveBatch(
         mode=Mode.CAPTURE_FROZEN,
         batch_size=requests,
@@ -2967,7 +3100,7 @@ def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrateg
 def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_prefill.yaml:7
     tokens = draw(_extents(1, max(present(config.captured_tokens))))
-    rows = prefill_graph_target.live_capture_prefill(tokens)
+    rows = prefill_graph_target.live_capture_prefill(config, tokens)
     return LiveBatch(
         mode=Mode.CAPTURE_PREFILL,
         input_ids=draw(
@@ -2986,12 +3119,18 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -3069,7 +3208,7 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             // config.attn_tp_size
             * config.attn_tp_size,
         )
-    rows = prefill_graph_target.live_extend(requests, tokens)
+    rows = prefill_graph_target.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -3089,12 +3228,18 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -3176,7 +3321,7 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             * config.attn_tp_size
             - 1,
         )
-    rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+    rows = prefill_graph_target.live_mixed(config, running, prefills, prefill_tokens)
     return LiveBatch(
         mode=Mode.MIXED,
         running_requests=running,
@@ -3199,12 +3344,18 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -3289,7 +3440,7 @@ def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy
 def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_prefill.yaml:7
     tokens = draw(_extents(1, max(present(config.captured_tokens))))
-    rows = prefill_graph_draft.live_capture_prefill(tokens)
+    rows = prefill_graph_draft.live_capture_prefill(config, tokens)
     return LiveBatch(
         mode=Mode.CAPTURE_PREFILL,
         input_ids=draw(
@@ -3308,12 +3459,18 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -3397,7 +3554,7 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             // config.attn_tp_size
             * config.attn_tp_size,
         )
-    rows = prefill_graph_draft.live_extend(requests, tokens)
+    rows = prefill_graph_draft.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -3417,12 +3574,18 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
