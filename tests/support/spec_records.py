@@ -372,7 +372,7 @@ def _of_one_section() -> tuple[st.SearchStrategy[Spec], ...]:
 
 @st.composite
 def _with_transforms(draw: st.DrawFn) -> Spec:
-    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place)))
+    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place, st.none() | integers())))
     return replace(_EMPTY, axes=axes, transforms=draw(named(transforms(axes))))
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ullage.expr.tree import TRUE
+from ullage.spec.collectives import Collective
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.load_modes import ASSUMED, WHERE
-from ullage.spec.collectives import Collective
 from ullage.spec.model import (
     LANGUAGE_VERSION,
     Axis,

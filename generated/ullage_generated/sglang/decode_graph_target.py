@@ -75,18 +75,12 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
     """Rows in mode adaptive_verify as this runner has them, after decode_bucket,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -97,18 +91,7 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/capture.yaml:1
@@ -145,18 +128,15 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
     """Rows in mode capture as this runner has them, after decode_bucket, split_rows,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -176,17 +156,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -210,18 +186,12 @@ def live_decode(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -243,17 +213,11 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -262,18 +226,15 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
     """Rows in mode decode as this runner has them, after decode_bucket, split_rows,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -293,17 +254,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -327,18 +284,12 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
@@ -360,17 +311,11 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -379,18 +324,15 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
     """Rows in mode dllm_extend as this runner has them, after decode_bucket, split_rows,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -410,17 +352,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -444,18 +382,12 @@ def live_idle() -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -477,17 +409,11 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -496,18 +422,15 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
     """Rows in mode idle as this runner has them, after decode_bucket, split_rows,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -527,17 +450,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -563,18 +482,12 @@ def live_target_verify(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
@@ -596,17 +509,11 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -615,18 +522,15 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
     """Rows in mode target_verify as this runner has them, after decode_bucket, split_rows,
     scatter_proxies.
     """
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:31
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
@@ -646,17 +550,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
     # specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 

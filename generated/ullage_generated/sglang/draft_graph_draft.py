@@ -72,36 +72,14 @@ def pad_capture_draft(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_draft.yaml:1
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:41
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
         * present(config.speculative_eagle_topk),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
@@ -124,18 +102,12 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
@@ -157,53 +129,25 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:41
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
         * present(config.speculative_eagle_topk),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:

@@ -80,33 +80,11 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
 def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -129,18 +107,12 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.draft_extend_width)
@@ -162,50 +134,22 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
@@ -228,18 +172,12 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
@@ -261,50 +199,22 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
@@ -327,18 +237,7 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -352,35 +251,18 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
     # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:88
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
@@ -391,18 +273,7 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
@@ -457,18 +328,12 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -490,50 +355,22 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle.yaml:1
@@ -556,18 +393,12 @@ def live_idle() -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -589,35 +420,25 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
@@ -630,17 +451,11 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -664,18 +479,12 @@ def live_idle_beside_extend() -> Rows:
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
@@ -693,50 +502,19 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1) if tokens > 0 else requests
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:

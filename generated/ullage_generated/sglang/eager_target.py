@@ -78,33 +78,11 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 # specs/sglang/modes/adaptive_verify.yaml:1
 def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/decode.yaml:1
@@ -127,18 +105,12 @@ def live_decode(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -160,35 +132,25 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/decode.yaml:1
 def fit_decode(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode as this runner has them, after split_rows, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
@@ -201,17 +163,11 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -235,18 +191,7 @@ def live_decode_beside_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
     # specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
@@ -261,50 +206,17 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
@@ -327,18 +239,12 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
@@ -360,35 +266,25 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after split_rows, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
@@ -401,17 +297,11 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -435,18 +325,7 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -460,35 +339,18 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
     # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:88
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
@@ -499,18 +361,7 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/extend_in_two.yaml:1
@@ -533,18 +384,7 @@ def live_extend_in_two(config: Config, requests: int, tokens: int, split: int) -
 # specs/sglang/modes/extend_in_two.yaml:1
 def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend_in_two after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend_in_two.yaml:16, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -558,35 +398,19 @@ def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend_in_two.yaml:1
 def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend_in_two as this runner has them, after split_prompts, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_prompts: specs/sglang/runners/eager.yaml:25, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
@@ -596,17 +420,8 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        first_tokens=first_tokens, second_tokens=second_tokens, proxy_tokens=proxy_tokens
     )
 
 
@@ -630,18 +445,12 @@ def live_idle() -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -663,35 +472,25 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
@@ -704,17 +503,11 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 
@@ -738,18 +531,12 @@ def live_idle_beside_extend() -> Rows:
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
@@ -767,50 +554,19 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
     # specs/sglang/transforms.yaml:9
     requests = max(requests, 1) if tokens > 0 else requests
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
@@ -833,18 +589,7 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -858,35 +603,18 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
 def fit_mixed(config: Config, rows: Rows) -> Rows:
     """Rows in mode mixed as this runner has them, after split_context, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
     # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:88
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
@@ -897,18 +625,7 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/split_prefill.yaml:1
@@ -931,18 +648,7 @@ def live_split_prefill(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/split_prefill.yaml:1
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:56
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -956,50 +662,17 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/split_prefill.yaml:1
 def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode split_prefill as this runner has them, after scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/target_verify.yaml:1
@@ -1024,18 +697,12 @@ def live_target_verify(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
@@ -1057,35 +724,25 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def fit_target_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode target_verify as this runner has them, after split_rows, scatter_proxies."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
     # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:69
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
@@ -1098,17 +755,11 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
     # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:105
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
     )
 
 

@@ -72,36 +72,14 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_frozen.yaml:1
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
     # specs/sglang/transforms.yaml:51
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
@@ -156,18 +134,12 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = 1
@@ -189,53 +161,25 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
     # specs/sglang/transforms.yaml:51
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:

@@ -72,18 +72,7 @@ def pad_capture_multi_layer(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_multi_layer.yaml:1
 def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
     # specs/sglang/transforms.yaml:46
     requests, tokens = (
@@ -91,18 +80,7 @@ def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
         next_in(graph_requests, present(config.captured_drafts))
         * present(config.draft_extend_width),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 # specs/sglang/modes/draft_extend.yaml:1
@@ -125,18 +103,12 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:14
     if config.require_mlp_sync:
         tokens_per_request = present(config.draft_extend_width)
@@ -158,35 +130,18 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_3 if config.require_mlp_tp_gather else requests,
             largest_1 * config.num_dp_ranks if alike else total_0,
         )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
     )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
-    (
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    ) = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
     # specs/sglang/transforms.yaml:46
     requests, tokens = (
@@ -194,18 +149,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
         next_in(graph_requests, present(config.captured_drafts))
         * present(config.draft_extend_width),
     )
-    return Rows(
-        requests,
-        tokens,
-        graph_requests,
-        graph_tokens,
-        split_tokens,
-        first_tokens,
-        second_tokens,
-        context_tokens,
-        proxy_tokens,
-        gathered_tokens,
-    )
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
