@@ -74,7 +74,7 @@ def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:51
+    # specs/sglang/transforms.yaml:65
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -108,7 +108,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         cdiv(requests, config.proxy_ranks),
         requests,
     )
-    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:3
+    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:5
     requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
@@ -140,7 +140,7 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_requests,
         rows.gathered_tokens,
     )
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:14
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -174,7 +174,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:51
+    # specs/sglang/transforms.yaml:65
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),

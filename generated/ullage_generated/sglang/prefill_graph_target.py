@@ -83,17 +83,17 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:36
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:99
+    # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:105
+    # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -122,7 +122,7 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:56
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -151,17 +151,17 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:36
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:99
+    # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:105
+    # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -190,7 +190,7 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:56
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
         gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
@@ -219,17 +219,17 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:36
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:99
+    # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
-    # specs/sglang/transforms.yaml:105
+    # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
