@@ -18,6 +18,7 @@ from ullage_generated.sglang import (
     EagerTargetBatch,
     EagerTargetRunner,
     LiveBatch,
+    MoeA2aBackend,
     Offer,
     SpeculativeAlgorithm,
     TargetRunners,
@@ -119,7 +120,7 @@ class MeasuredRunners(TargetRunners):
 
 def build_config(sizes: Sizes) -> Config:
     """What the server arguments of an engine of these sizes would resolve to."""
-    speculation = sizes.speculation
+    speculation, spread = sizes.speculation, sizes.ranks * sizes.alignment > 1
     return Config.of(
         max_running_requests=sizes.max_running,
         max_total_tokens_target=sizes.pool_tokens,
@@ -133,7 +134,9 @@ def build_config(sizes: Sizes) -> Config:
         hidden_size=HIDDEN_SIZE,
         tp_size=sizes.ranks * sizes.alignment,
         attn_dp_size=sizes.ranks,
-        enable_dp_attention=sizes.ranks * sizes.alignment > 1,
+        enable_dp_attention=spread,
+        # Layers that are split over ranks gather tensors of one shape, as this backend does.
+        moe_a2a_backend=MoeA2aBackend.PPLX if spread else MoeA2aBackend.NONE,
         enable_pdmux=sizes.splits,
         speculative_algorithm=_algorithm(speculation),
         speculative_num_steps=speculation.steps if speculation else None,

@@ -50,8 +50,8 @@ def test_rounds_of_one_rank_serve_like_a_scheduler(demo: Demo) -> None:
 
 def test_a_rank_without_work_stays_until_nobody_has_any() -> None:
     sizes = Sizes(ranks=2, alignment=2)
-    warm_up, busy_extends, loads_extend = [(8, 8)], [(1, 1)], [(30,)]
-    busy_decodes, loads_decode, nobody = [(1, 0)], [(4, 4)], [(0, 0)]
+    warm_up, busy_extends, loads_extend = [(8, 8, 8)], [(1, 1)], [(0, 30)]
+    busy_decodes, loads_decode, nobody = [(1, 0)], [(4, 4, 4)], [(0, 0)]
     ranks = RecordedRanks(
         1,
         rounds=[warm_up, busy_extends, loads_extend, busy_decodes, loads_decode, nobody],

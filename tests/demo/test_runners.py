@@ -91,7 +91,7 @@ def test_the_demo_only_measures_what_is_generated(
 
 @pytest.mark.parametrize("sizes", ALL_SIZES)
 def test_shown_capacities_are_those_of_the_configuration(sizes: Sizes) -> None:
-    ranks = RecordedRanks(0, rounds=[[(1, 1)]], count=2) if sizes.ranks > 1 else None
+    ranks = RecordedRanks(0, rounds=[[(1, 1, 1)]], count=2) if sizes.ranks > 1 else None
     runner = build_runner(Role.TARGET, sizes, ranks=ranks)
     width = sizes.block or (sizes.speculation.draft_tokens if sizes.speculation else 1)
     runner.load(batch(round_mode(sizes), width))
@@ -161,13 +161,13 @@ def test_a_refused_batch_changes_nothing() -> None:
 
 def test_requests_follow_from_the_tokens_of_the_busiest_rank() -> None:
     sizes = Sizes(speculation=CHAIN, ranks=2)
-    ranks = RecordedRanks(0, rounds=[[(3, 12)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(12, 3, 3)]], count=2)
     verify = build_runner(Role.TARGET, sizes, ranks=ranks).load(batch(Mode.TARGET_VERIFY, 4, 4))
     assert (verify.live_requests, verify.requests, verify.tokens) == (2, 3, 12)
 
 
 def test_beside_an_extend_rows_stay_and_an_idle_rank_has_one() -> None:
-    ranks = RecordedRanks(1, rounds=[[(9,)], [(9,)]], count=2)
+    ranks = RecordedRanks(1, rounds=[[(0, 9)], [(0, 9)]], count=2)
     runner = build_runner(Role.TARGET, Sizes(ranks=2), ranks=ranks)
     decode = runner.load(batch(Mode.DECODE_BESIDE_EXTEND, 1, 1))
     assert (decode.requests, decode.tokens) == (2, 9)

@@ -30,7 +30,7 @@ from ullage_runtime.errors import (
     OutputError,
     UllageRuntimeError,
 )
-from ullage_runtime.ranks import RecordedRanks, Refusal, SingleRank
+from ullage_runtime.ranks import Gathered, RecordedRanks, Refusal, SingleRank
 from ullage_runtime.views import ViewCache
 
 CONFIG = Config.of(max_running_requests=6, max_total_tokens_target=64, chunked_prefill_size=16)
@@ -119,7 +119,7 @@ def test_a_mode_is_a_member_of_its_enum(mode: object, expected: str) -> None:
 
 
 def test_other_ranks_hear_of_what_is_no_source() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)], [(4, 4)], [(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)], [(4, 4, 4)], [(4, 4, 4)]], count=2)
     served = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     wrong: tuple[Wrong, ...] = ({"seq_lens": [1, 2, 3]}, {"batch_size": "3"})
     for fields in wrong:
@@ -137,8 +137,8 @@ def test_ranks_are_needed_where_counts_are_exchanged(ranks: object) -> None:
 
 def test_a_rank_that_agrees_on_less_than_it_has_is_refused() -> None:
     class Forgetful(Peers):
-        def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
-            return tuple(2 for _ in values)
+        def gather(self, *values: int, collective: str = "") -> Gathered:
+            return tuple((2,) * len(values) for _ in range(self.count))
 
     served = EagerTargetRunner(two_ranks(), Forgetful(2), device="cpu")
     assert "requests after padding is 2, but 3 are live" in str(refusal_of(served, decode_batch(3)))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from support.sglang_engine import decode_batch, two_ranks
+from support.sglang_engine import brought, decode_batch, two_ranks
 from support.sglang_reference import (
     WRITTEN_DOWN,
     Expected,
@@ -34,7 +34,7 @@ from ullage_generated.sglang import (
 )
 from ullage_runtime.debug import poison
 from ullage_runtime.errors import BatchError, CapacityError
-from ullage_runtime.ranks import SingleRank
+from ullage_runtime.ranks import Gathered, SingleRank
 
 Runner = EagerTargetRunner | EagerDraftRunner
 Batch = EagerTargetBatch | EagerDraftBatch
@@ -53,16 +53,16 @@ SEEDS: tuple[dict[str, object], ...] = (
 
 
 class Alone(SingleRank):
-    """One of `count` ranks whose peers all bring `tokens`, or less than this one."""
+    """One of `count` ranks, whose peers all bring `tokens`."""
 
     def __init__(self, count: int, tokens: int = 0, requests: int = 0) -> None:
         self.count = count
         self.peers = tokens
         self.requests = requests
 
-    def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
-        others = (self.requests, self.peers) if len(values) > 1 else (self.peers,)
-        return tuple(max(pair) for pair in zip(values, others, strict=True))
+    def gather(self, *values: int, collective: str = "") -> Gathered:
+        others = brought(collective, self.peers, self.requests)
+        return (values, *[others] * (self.count - 1))
 
 
 @st.composite
@@ -88,7 +88,8 @@ def expected_of(runner: Runner, live: LiveBatch) -> Expected:
     if live.mode in WRITTEN_DOWN:
         return expected_rows(runner.config, live)
     extents = runner.extents(live)
-    return Expected(*extents.rows, *extents.padded)
+    rows, padded = extents.rows, extents.padded
+    return Expected(rows.requests, rows.tokens, padded.requests, padded.tokens)
 
 
 def assert_loaded(batch: Batch, live: LiveBatch, runner: Runner) -> None:

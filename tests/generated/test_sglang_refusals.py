@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).with_name("refusal_process.py")
 
 
 def test_a_refused_batch_enters_its_exchange_with_the_refusal() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)], [(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)], [(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     with pytest.raises(BatchError, match="requests is 7, outside"):
         runner.load(decode_batch(7))
@@ -29,7 +29,7 @@ def test_a_refused_batch_enters_its_exchange_with_the_refusal() -> None:
 
 
 def test_a_batch_whose_peer_is_refused_is_not_loaded_and_no_step_runs_on_it() -> None:
-    ranks = RecordedRanks(0, rounds=[[Refusal("U712")], [(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[Refusal("U712")], [(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     before = [slot.clone() for slot in runner.registry.slots]
     engine = Recorder("needs_metadata")
@@ -50,7 +50,7 @@ WRONG_SOURCES: Mapping[str, dict[str, torch.Tensor | None]] = {
 
 @pytest.mark.parametrize("code", WRONG_SOURCES)
 def test_a_wrong_source_enters_the_exchange_as_a_refusal_and_nothing_is_written(code: str) -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)], [(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)], [(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     before = [slot.clone() for slot in runner.registry.slots]
     engine = Recorder("needs_metadata")
@@ -63,7 +63,7 @@ def test_a_wrong_source_enters_the_exchange_as_a_refusal_and_nothing_is_written(
 
 
 def test_a_source_that_the_load_would_overwrite_is_refused_before_the_exchange() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     with pytest.raises(BatchError, match="U718"):
         runner.load(replace(decode_batch(3), positions=runner.registry.input_ids[:3]))
@@ -71,7 +71,7 @@ def test_a_source_that_the_load_would_overwrite_is_refused_before_the_exchange()
 
 
 def test_a_value_out_of_range_is_refused_before_the_exchange_in_debug_mode() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=True)
     with pytest.raises(BatchError, match="seq_lens holds -9 at element 1"):
         runner.load(replace(decode_batch(3), seq_lens=torch.tensor([12, -9, 14])))
@@ -79,7 +79,7 @@ def test_a_value_out_of_range_is_refused_before_the_exchange_in_debug_mode() -> 
 
 
 def test_an_idle_rank_with_a_wrong_source_refuses_too() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     with pytest.raises(BatchError, match="U716"):
         runner.load(LiveBatch(mode=Mode.IDLE, input_ids=torch.arange(1, 3)))
@@ -87,7 +87,7 @@ def test_an_idle_rank_with_a_wrong_source_refuses_too() -> None:
 
 
 def test_extents_alone_ask_nothing_of_sources() -> None:
-    ranks = RecordedRanks(0, rounds=[[(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)]], count=2)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu")
     live = LiveBatch(mode=Mode.DECODE, batch_size=3)
     assert runner.extents(live).padded.requests == 4
@@ -102,7 +102,7 @@ def test_sources_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return check(mode, slot, source, **given)
 
     monkeypatch.setattr(eager_target, "check_source", noted)
-    ranks = RecordedRanks(0, rounds=[[(4, 4)]], count=2)
+    ranks = RecordedRanks(0, rounds=[[(4, 4, 4)]], count=2)
     EagerTargetRunner(two_ranks(), ranks, device="cpu").execute(decode_batch(3), Recorder())
     assert len(seen) == len(set(seen)) > 0
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ullage_generated.sglang import Config, EagerTargetBatch, LiveBatch, Mode
-from ullage_runtime.ranks import SingleRank
+from ullage_runtime.ranks import Gathered, SingleRank
 
 
 def two_ranks() -> Config:
@@ -21,6 +21,7 @@ def two_ranks() -> Config:
         max_running_requests=6,
         max_total_tokens_target=64,
         chunked_prefill_size=16,
+        idle_ranks_pad_alike=True,
     )
 
 
@@ -139,6 +140,14 @@ class Recorder:
         self._call("autotune", batch)
 
 
+def brought(collective: str, tokens: int, requests: int | None = None) -> tuple[int, ...]:
+    """What another rank brings to an exchange, as many requests as tokens if none are given."""
+    if collective == "mlp_sync_tokens":
+        return int(tokens == 0), tokens
+    rows = tokens if requests is None else requests
+    return tokens, rows, rows
+
+
 class Peers(SingleRank):
     """The second of two ranks, whose peer brings `tokens` rows."""
 
@@ -148,6 +157,6 @@ class Peers(SingleRank):
         self.tokens = tokens
         self.entered: list[str] = []
 
-    def max_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
+    def gather(self, *values: int, collective: str = "") -> Gathered:
         self.entered.append(collective)
-        return tuple(max(value, self.tokens) for value in values)
+        return values, brought(collective, self.tokens)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ullage_generated.sglang import Config, CpStrategy, LiveBatch, Mode
+from ullage_generated.sglang import Config, CpStrategy, LiveBatch, Mode, MoeA2aBackend
 
 TOKEN_SLOTS = ("input_ids", "positions", "out_cache_loc", "mrope_positions")
 REQUEST_SLOTS = ("req_pool_indices", "seq_lens", "seq_lens_cpu")
@@ -113,16 +113,31 @@ def aligned(config: Config, count: int) -> int:
     return count
 
 
+def pads_alike(config: Config, live: LiveBatch, counts: list[int]) -> bool:
+    """Whether all ranks compute the tokens of the largest, given the counts of all."""
+    forced = config.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and config.deepep_v2_pads_alike
+    if config.moe_a2a_backend == MoeA2aBackend.PPLX or forced:
+        return True
+    if live.mode not in FIXED_WIDTH:
+        return config.idle_ranks_pad_alike and 0 in counts
+    if sum(counts) <= config.custom_all_reduce_tokens:
+        return False
+    return 2 * sum(counts) >= max(counts) * len(counts)
+
+
 def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
-    """The rows of a batch; `peers` is the largest aligned token count of another rank."""
+    """The rows of a batch; `peers` is the aligned token count of every other rank."""
     requests, tokens = live_rows(config, live)
     padded_requests, padded_tokens = requests, tokens
-    if live.mode is Mode.IDLE_BESIDE_EXTEND:
-        padded_requests = 1
     if synced(config, live.mode):
-        padded_tokens = max(aligned(config, tokens), peers)
+        padded_tokens = aligned(config, tokens)
+        counts = [padded_tokens, *[peers] * (config.num_dp_ranks - 1)]
+        if pads_alike(config, live, counts):
+            padded_tokens = max(counts)
         if live.mode in FIXED_WIDTH:
             padded_requests = padded_tokens // width(config, live)
+    if live.mode is Mode.IDLE_BESIDE_EXTEND:
+        padded_requests = int(padded_tokens > 0)
     return Expected(requests, tokens, padded_requests, padded_tokens)
 
 

@@ -295,7 +295,9 @@ class Simulation:
             if key not in seen:
                 seen.add(key)
                 if self._gets(runner, padded):
-                    yield self._extents(runner, self._through(runner.pipeline, padded))
+                    yield self._extents(
+                        runner, self._through(runner.pipeline_in(own.mode.name), padded)
+                    )
 
     def _gets(self, runner: Runner, offered: Rank) -> bool:
         """Whether the runner may be the one that takes a batch after the pipeline of its mode."""

@@ -21,15 +21,22 @@ def small(
     workers: Sequence[str] = ("target: {doc: the served model}",),
     serves: str = "all",
     slack: str = "",
+    axes: Sequence[str] = (),
+    pipeline: str = "",
 ) -> Files:
-    """The files of a spec; each mode is the text of its file, which may be indented."""
-    engine = "ullage: 1\nengine: small\naxes:\n  requests: {}\n  tokens: {}\n"
+    """The files of a spec; each mode is the text of its file, which may be indented.
+
+    `axes`: further ones; `pipeline`: that of the runner.
+    """
+    engine = "ullage: 1\nengine: small\n"
+    engine += _section("axes", ("requests: {}", "tokens: {}", *axes))
     engine += _section("workers", workers) + _section("parameters", parameters)
     engine += _section("definitions", definitions) + _section("transforms", transforms)
     engine += _section("constraints", [f"- {{that: {each}, else: so}}" for each in constraints])
     engine += f"ranks: {ranks}\n" if ranks else ""
     names = ", ".join(each.split(":")[0] for each in workers)
     runner = f"runner: eager\nworkers: [{names}]\nmodes: {serves}\nslots: all\n"
+    runner += f"pipeline: {pipeline}\n" if pipeline else ""
     runner += "steps:\n  - {do: load}\n" + (f"slack: {{{slack}}}\n" if slack else "")
     files = {"engine.yaml": engine + _section("slots", slots), "eager.yaml": runner}
     return files | {f"mode_{place}.yaml": dedent(text) for place, text in enumerate(modes)}
@@ -51,6 +58,7 @@ def mode_text(
     pipeline: Sequence[str] = (),
     peers: Sequence[str] = (),
     when: str = "",
+    **axes: str,
 ) -> str:
     """The file of one mode; the range of a live variable is `low, high` or `per x: low, high`."""
     text = f"mode: {name}\n" + (f"when: {when}\n" if when else "")
@@ -58,7 +66,9 @@ def mode_text(
     text += "".join(f"  {each}: {_live(bounds, each)}\n" for each, bounds in live.items())
     if where:
         text += "  where:\n" + "".join(f'    - "{each}"\n' for each in where)
-    text += f'axes: {{requests: "{requests}", tokens: "{tokens}"}}\n'
+    extents = {"requests": requests, "tokens": tokens, **axes}
+    listed = ", ".join(f'{name}: "{each}"' for name, each in extents.items())
+    text += f"axes: {{{listed}}}\n"
     if pipeline:
         text += "pipeline:\n" + "".join(f"  - {each}\n" for each in pipeline)
     return text + (f"peers: [{', '.join(peers)}]\n" if peers else "")

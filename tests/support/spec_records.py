@@ -19,13 +19,12 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
+from ullage.spec.collectives import OPERATIONS, Collective
 from ullage.spec.load_audits import OTHERWISE, VERDICTS
 from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
-    OPERATIONS,
     Axis,
     Carried,
-    Collective,
     Concurrent,
     Constraint,
     Definition,
@@ -278,7 +277,7 @@ def runners(draw: st.DrawFn) -> Runner:
         workers=draw(distinct()),
         modes=draw(distinct()),
         slots=draw(distinct()),
-        pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
+        pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place, distinct()))),
         accepts=draw(several(relations())),
         takes_all=draw(distinct()),
         exclusive=draw(st.booleans()),
@@ -373,7 +372,7 @@ def _of_one_section() -> tuple[st.SearchStrategy[Spec], ...]:
 
 @st.composite
 def _with_transforms(draw: st.DrawFn) -> Spec:
-    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place)))
+    axes = draw(named(st.builds(Axis, names(), units(), texts(), _place, st.none() | integers())))
     return replace(_EMPTY, axes=axes, transforms=draw(named(transforms(axes))))
 
 

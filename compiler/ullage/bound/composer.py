@@ -155,7 +155,7 @@ class Composer:
         """The parameters that change while serving and that the mode depends on."""
         if not self.resolved.varying:
             return []
-        own = [entry for runner in self.runners for entry in runner.pipeline]
+        own = [entry for runner in self.runners for entry in runner.pipeline_in(mode.name)]
         entries = (*mode.pipeline, *own)
         steps = [self.transform(entry) for entry in entries]
         expressions = [

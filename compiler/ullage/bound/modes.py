@@ -19,7 +19,7 @@ from ullage.bound.eligibility import (
 from ullage.bound.problem import ModeProblem, Round, Share, Stage, Taken
 from ullage.bound.ranks import Axes
 from ullage.bound.rounds import courses
-from ullage.bound.targets import loaded_slots, needs_own_capacity, own_target
+from ullage.bound.targets import loaded_slots, needed_axes, needs_own_capacity, own_target
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Conditional,
@@ -34,7 +34,7 @@ from ullage.expr.tree import (
     walk,
 )
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Mode, Runner
+from ullage.spec.model import Mode, PipelineEntry, Runner
 
 
 def compose(
@@ -111,12 +111,16 @@ class _Composition:
         rounds = tuple(self._rounds(composer))
         return self._problem(composer, parts.mapped(composer.written_out), rounds)
 
+    @property
+    def _own(self) -> tuple[PipelineEntry, ...]:
+        return self.runner.pipeline_in(self.mode.name)
+
     def _rounds(self, composer: Composer) -> Iterator[Round]:
         """The rounds in which an extent may be attained; none where ranks agree on nothing."""
         if not any(composer.transform(entry).collective for entry in self.mode.pipeline):
             return
         others = composer.others_of(self.mode)
-        for course in courses(composer, self.mode, self.runner.pipeline, others):
+        for course in courses(composer, self.mode, self._own, others):
             parts = self._parts_of(composer, list(course.stages))
             left = (negation(self._asked_takes(*each)) for each in parts.taken)
             takes = fold(conjunction(*parts.accepts, *left))
@@ -138,7 +142,7 @@ class _Composition:
         return tuple((*each, *parts.conditions) for each in dict.fromkeys((*alone, *slots)))
 
     def _parts(self, composer: Composer) -> _Parts:
-        _, stages = composer.pipeline(self.mode, own=self.runner.pipeline)
+        _, stages = composer.pipeline(self.mode, own=self._own)
         return self._parts_of(composer, stages)
 
     def _parts_of(self, composer: Composer, stages: list[Stage]) -> _Parts:
@@ -152,7 +156,8 @@ class _Composition:
             value = substitute(composer.rewrite(expression), values)
             return fold(composer.totals_of(self.mode).sum_free(value))
 
-        extents = dict(axes)
+        needed = needed_axes(self.resolved, self.runner)
+        extents = {name: extent for name, extent in axes.items() if name in needed}
         for slot in loaded_slots(self.resolved, self.runner, self.mode):
             for position, dimension in enumerate(slot.shape):
                 if needs_own_capacity(self.resolved, dimension):

@@ -34,6 +34,21 @@ def loaded_slots(resolved: ResolvedSpec, runner: Runner, mode: Mode) -> list[Slo
     ]
 
 
+def needed_axes(resolved: ResolvedSpec, runner: Runner) -> frozenset[str]:
+    """The axes that need a capacity: those of every batch, and others that something asks for.
+
+    That are slots, limits of the runner, and what an audit states of it.
+    """
+    shapes = (extent for slot in resolved.slots_of(runner) for extent in slot.shape)
+    formulas = (each for audit in resolved.spec.audits for each in audit.formulas)
+    asked = (
+        *(each.name for each in shapes if isinstance(each, Name)),
+        *(axis for axis, _ in runner.limits),
+        *(each.target for each in formulas if each.runner == runner.name),
+    )
+    return resolved.brought_axes | (resolved.axes & frozenset(asked))
+
+
 def own_target(slot: Slot, position: int) -> str:
     """What the capacity of a slot's own dimension is called."""
     return f"{slot.name}.{position}"

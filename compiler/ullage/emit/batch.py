@@ -43,11 +43,12 @@ class FieldView:
 
 @dataclass(frozen=True, slots=True)
 class AxisView:
-    """One axis, as a field for padded rows and one for live rows."""
+    """One axis, as a field for padded rows, and one for live rows if batches bring some."""
 
     place: str
     name: str
     doc: str
+    is_brought: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class BatchEmitter:
                     comment(axis.place.short, 4),
                     self.engine.axis(axis.name),
                     _doc(axis.doc or axis.name),
+                    axis.is_brought,
                 )
                 for axis in self.engine.axes
             ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ullage.emit.axes import axes_of_sources, differ
 from ullage.emit.blocks import Block, If, Line, Statement, With
 from ullage.emit.loading import group_name
 from ullage.emit.model import RunnerModel
@@ -215,7 +216,8 @@ class _Writer:
     def _source(self) -> Source:
         def name(each: str) -> str:
             if each == PADDING:
-                return "batch.has_padding" if self.loaded else "(extents.rows != extents.padded)"
+                padded = differ(self.execution.runner.engine, "extents.rows", "extents.padded")
+                return "batch.has_padding" if self.loaded else f"({padded})"
             if each in self._facts:
                 if each in self.bound:
                     return self._names.of(each)
@@ -311,7 +313,7 @@ class _Writer:
         engine = self.execution.runner.engine
         rows = ", ".join(
             f"(batch.live_{engine.axis(axis.name)}, batch.{engine.axis(axis.name)})"
-            for axis in engine.axes
+            for axis in axes_of_sources(engine)
         )
         taken = self._value(step.takes[0])
         about = f"mode=live.mode.value, place={literal(step.place.short)}"

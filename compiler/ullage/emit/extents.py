@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from ullage.emit.accepting import Accepting
+from ullage.emit.axes import axes_of_sources
 from ullage.emit.legality import LegalityWriter
 from ullage.emit.model import OwnExtent, RunnerModel
 from ullage.emit.padding import (
@@ -121,15 +122,19 @@ class ExtentsWriter:
         """The rows that the runner makes of those that it accepts."""
         runner = self.scope.runner.runner
         yield from Accepting(self.scope, "rows", "padded_rows").checks()
-        if runner.pipeline:
+        if runner.pipeline_in(self.scope.mode.name):
             yield "if pad:"
             fitted = _called(fit_function(self.scope), rows="padded_rows")
             yield f"    padded_rows = {fitted}"
 
     def _capacities(self) -> Iterator[str]:
-        for axis in self.scope.runner.engine.axes:
-            field = self.scope.runner.engine.axis(axis.name)
-            rows = f"rows.{field}, padded_rows.{field}"
+        runner = self.scope.runner
+        for axis in runner.engine.axes:
+            if axis.name not in runner.problem.targets:
+                continue
+            field = runner.engine.axis(axis.name)
+            live = f"rows.{field}" if axis in axes_of_sources(runner.engine) else "0"
+            rows = f"{live}, padded_rows.{field}"
             yield self._capacity(axis.name, rows, field, axis.place.short)
             for target, slot in self._shorter(axis.name).items():
                 name = self.scope.runner.capacity_field(target)

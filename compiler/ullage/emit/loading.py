@@ -77,7 +77,7 @@ class Loading:
             scope = scope_of(self.runner, mode)
             yield live_function(scope)
             yield pad_function(scope)
-            if self.runner.runner.pipeline:
+            if self.runner.runner.pipeline_in(mode.name):
                 yield fit_function(scope)
 
     def extents(self) -> Iterator[ExtentsView]:

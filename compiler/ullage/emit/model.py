@@ -27,7 +27,7 @@ FIELDS_RESERVED = (
 )
 """What batches and registries have besides slots, carried fields and extents."""
 
-AXES_RESERVED = ("count", "has_padding", "index", "mode", "of", "self")
+AXES_RESERVED = ("brought", "count", "has_padding", "index", "mode", "of", "self")
 """What batches, capacities and tuples of rows have besides axes."""
 
 

@@ -278,27 +278,45 @@ def exchanges_of_padding(scope: Scope) -> tuple[Exchanged, ...]:
 def pad_function(scope: Scope) -> FunctionView:
     """The function from live rows to padded rows."""
     runner, mode = scope.runner, scope.mode
-    engine = runner.engine
     transforms = _written(scope, _padding(runner, mode))
-    listed = ", ".join(scope.local(axis.name) for axis in engine.axes)
-    trailing = "," if len(engine.axes) == 1 else ""
-    lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
-    if not transforms.lines:
-        lines = ["return rows"]
+    lines = _on_rows(scope, _padding(runner, mode), transforms.lines)
     names = ", ".join(entry.transform for entry in mode.pipeline)
     what = f"Rows in mode {mode.name}"
     doc = sentence(f"{what} after {names}" if names else f"{what}, which nothing pads")
     return _function(scope, f"pad_{mode.name}", lines, doc, rows=True)
 
 
+def _on_rows(
+    scope: Scope, entries: Iterable[PipelineEntry], transforms: Sequence[str]
+) -> list[str]:
+    """Transforms of rows, of which only those that they are about become local variables."""
+    if not transforms:
+        return ["return rows"]
+    engine = scope.runner.engine
+    text = "\n".join(line for line in transforms if not line.lstrip().startswith("#"))
+    used = [axis for axis in engine.axes if mentions(text, scope.local(axis.name))]
+    listed = ", ".join(scope.local(axis.name) for axis in used)
+    if len(used) == len(engine.axes):
+        trailing = "," if len(used) == 1 else ""
+        return [f"{listed}{trailing} = rows", *transforms, f"return Rows({listed})"]
+    steps = [engine.transform(entry.transform) for entry in entries]
+    assigned = {name for step in steps for name, _ in step.assigns}
+    given = ", ".join(f"rows.{engine.axis(axis.name)}" for axis in used)
+    changed = ", ".join(
+        f"{engine.axis(axis.name)}={scope.local(axis.name)}"
+        for axis in used
+        if axis.name in assigned
+    )
+    return [f"{listed} = {given}", *transforms, f"return rows._replace({changed})"]
+
+
 def fit_function(scope: Scope) -> FunctionView:
     """The function from padded rows to those that the runner's own pipeline makes of them."""
     runner = scope.runner
-    transforms = _written(scope, runner.runner.pipeline)
-    listed = ", ".join(scope.local(axis.name) for axis in runner.engine.axes)
-    trailing = "," if len(runner.engine.axes) == 1 else ""
-    lines = [f"{listed}{trailing} = rows", *transforms.lines, f"return Rows({listed})"]
-    names = ", ".join(entry.transform for entry in runner.runner.pipeline)
+    entries = runner.runner.pipeline_in(scope.mode.name)
+    transforms = _written(scope, entries)
+    lines = _on_rows(scope, entries, transforms.lines)
+    names = ", ".join(entry.transform for entry in entries)
     doc = sentence(f"Rows in mode {scope.mode.name} as this runner has them, after {names}")
     return _function(scope, f"fit_{scope.mode.name}", lines, doc, rows=True)
 

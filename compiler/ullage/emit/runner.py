@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.emit.arenas import names_of_runners
+from ullage.emit.axes import differ
 from ullage.emit.blocks import lines_of
 from ullage.emit.engine import ValueTypes
 from ullage.emit.execution import ExecuteView, Execution
@@ -76,6 +77,7 @@ class RunnerEmitter:
                 (sentence(runner.runner.doc or runner.title), f"The {runner.title}."), indent=4
             ),
             axes=[engine.axis(axis.name) for axis in engine.axes],
+            differ=differ(engine, "rows", "padded"),
             extents_class=extents_class(runner),
             own_extents=runner.own_extents,
             functions=list(loading.functions()),

@@ -63,7 +63,7 @@ def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
         *serving,
         *(
             name
-            for entry in (*mode.pipeline, *runner.runner.pipeline)
+            for entry in (*mode.pipeline, *runner.runner.pipeline_in(mode.name))
             for name in local_names(engine.transform(entry.transform))
         ),
     ]
@@ -74,7 +74,7 @@ def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
 def _used(runner: RunnerModel, mode: Mode) -> frozenset[str]:
     """The names, as this worker has them, that expressions about batches of a mode depend on."""
     engine = runner.engine
-    entries = (*mode.pipeline, *runner.runner.pipeline)
+    entries = (*mode.pipeline, *runner.runner.pipeline_in(mode.name))
     steps = [engine.transform(entry.transform) for entry in entries]
     expressions = [
         *(value for _, value in mode.axes),

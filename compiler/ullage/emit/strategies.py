@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ullage.bound.problem import Variable
+from ullage.emit.axes import brought_axes
 from ullage.emit.live_fields import LiveField
 from ullage.emit.model import EngineModel, OwnExtent, RunnerModel
 from ullage.emit.modules import Module
@@ -293,7 +294,7 @@ class _BatchWriter:
                 yield f"{local} = [{low}] * {scope.local(variable.per)}"
 
     def _values_of_witness(self) -> Mapping[str, Expr]:
-        axis = self.runner.engine.axes[-1].name
+        axis = brought_axes(self.runner.engine)[-1].name
         candidates = self.runner.capacity(axis).candidates
         own = (each.witness for each in candidates if each.mode == self.mode.name)
         return next(own, {})

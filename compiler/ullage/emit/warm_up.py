@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate
+from ullage.emit.axes import brought_axes
 from ullage.emit.live_fields import LiveField
 from ullage.emit.model import RunnerModel
 from ullage.emit.names import distinct
@@ -70,7 +71,7 @@ class WarmUps:
     def _witnesses(self, name: str, guard: Expr) -> Iterator[WitnessView]:
         """One witness for each branch of the mode's largest extent along the last axis."""
         mode = self.runner.engine.mode(name)
-        axis = self.runner.engine.axes[-1].name
+        axis = brought_axes(self.runner.engine)[-1].name
         for candidate in self.runner.capacity(axis).candidates:
             if candidate.mode == mode.name:
                 yield self._witness(mode, candidate, guard)

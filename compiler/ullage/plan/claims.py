@@ -51,6 +51,7 @@ class Claims:
         self.intervals = Intervals(solver.domain)
         self._examples = Examples(resolved, solver)
         self._axes = tuple(axis.name for axis in resolved.spec.axes)
+        self._brought = tuple(each for each in self._axes if each in resolved.brought_axes)
 
     def inside(self, value: Expr, bounds: Bounds) -> Expr:
         """The claim that a value lies in a range, without the parts that intervals settle."""
@@ -139,15 +140,16 @@ class Claims:
 
     def _extents(self) -> tuple[Expr, ...]:
         """What is known of every batch's extents."""
-        pairs = [(Name(f"live_{axis}"), Name(f"padded_{axis}")) for axis in self._axes]
+        pairs = [(Name(f"live_{axis}"), Name(f"padded_{axis}")) for axis in self._brought]
         return tuple(
             conjunction(Comparison("<=", Integer(0), live), Comparison("<=", live, padded))
             for live, padded in pairs
         )
 
     def _values(self, mode: ModeProblem) -> dict[str, Expr]:
-        values = {f"live_{axis}": mode.live_extents[axis] for axis in self._axes}
-        values.update({f"padded_{axis}": mode.extents[axis] for axis in self._axes})
+        values = {f"live_{axis}": mode.live_extents[axis] for axis in self._brought}
+        padded = mode.stages[-1].extents
+        values.update({f"padded_{axis}": padded[axis] for axis in self._axes})
         return values
 
 

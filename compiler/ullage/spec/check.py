@@ -9,6 +9,7 @@ from functools import cached_property
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import Kind
 from ullage.expr.tree import Expr, free_names, substitute
+from ullage.spec.begins import beginning, check_begins, continued, resolve_axes
 from ullage.spec.check_audits import resolve_audit
 from ullage.spec.check_chains import check_chains
 from ullage.spec.check_concurrent import resolve_concurrent
@@ -114,6 +115,11 @@ class ResolvedSpec:
         return frozenset(axis.name for axis in self.spec.axes)
 
     @cached_property
+    def brought_axes(self) -> frozenset[str]:
+        """The names of the axes that batches bring."""
+        return frozenset(axis.name for axis in self.spec.axes if axis.is_brought)
+
+    @cached_property
     def varying(self) -> frozenset[str]:
         """The parameters that change while serving."""
         return frozenset(each.name for each in self.spec.parameters if each.varies is not None)
@@ -175,6 +181,7 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
     )
     known = resolve_globals(spec, expressions)
     resolved = _resolved(spec, known, expressions)
+    check_begins(spec, collector)
     check_peers(spec, expressions)
     check_order(spec, expressions)
     check_sources(spec, expressions)
@@ -188,6 +195,7 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
     resolved_modes = tuple(mode.mode for mode in modes.values())
     runners = tuple(resolve_runner(each, modes, spec, known, expressions) for each in spec.runners)
     check_chains(spec, runners, expressions.collector)
+    axes = resolve_axes(spec, known, expressions)
     pipelines = [mode.pipeline for mode in resolved_modes]
     pipelines += [runner.pipeline for runner in runners]
     entries = tuple(entry for pipeline in pipelines for entry in pipeline)
@@ -200,17 +208,19 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
     units |= {axis.name: (axis.unit,) for axis in spec.axes}
     return replace(
         spec,
+        axes=axes,
         rank_count=_rank_count(spec, known, expressions),
         workers=tuple(_worker(each, known, expressions) for each in spec.workers),
         parameters=known.parameters,
         constraints=tuple(_constraint(each, known, expressions) for each in spec.constraints),
         definitions=known.definitions,
         transforms=tuple(
-            resolve_transform(each, entries, spec, known, expressions) for each in spec.transforms
+            continued(resolve_transform(each, entries, spec, known, expressions), axes)
+            for each in spec.transforms
         ),
         slots=tuple(resolve_slot(each, modes, spec, known, expressions) for each in spec.slots),
         readers=tuple(resolve_reader(each, spec, known, expressions) for each in spec.readers),
-        modes=resolved_modes,
+        modes=tuple(beginning(mode, axes) for mode in resolved_modes),
         runners=runners,
         concurrent=tuple(
             resolve_concurrent(each, spec, known, expressions) for each in spec.concurrent

@@ -13,6 +13,7 @@ from ullage.spec.check_modes import SUMS, ResolvedMode, kinds_of_axes, resolve_e
 from ullage.spec.definitions import Globals
 from ullage.spec.model import PipelineEntry, Runner, Spec, Transform
 from ullage.spec.scope import Expressions, Scope, free
+from ullage.spec.steps import modes_named
 
 
 def resolve_accepts(
@@ -98,7 +99,20 @@ def resolve_own_pipeline(
     for entry in runner.pipeline:
         if entry.transform in transforms:
             _check_own(runner, entry, transforms[entry.transform], expressions.collector)
-    return tuple(resolve_entry(each, spec, known, expressions) for each in runner.pipeline)
+    served = {mode.name for mode in modes_named(spec.modes, runner.modes)}
+    found: list[PipelineEntry] = []
+    for entry in runner.pipeline:
+        meant = tuple(mode.name for mode in modes_named(spec.modes, entry.modes))
+        own = tuple(name for name in meant if name in served)
+        if not own:
+            message = (
+                f"runner '{runner.name}' serves none of the modes that '{entry.transform}' is for"
+            )
+            expressions.collector.error(problems.UNKNOWN_REFERENCE, message, entry.place)
+        if own:
+            modes = own if entry.modes else ()
+            found.append(replace(resolve_entry(entry, spec, known, expressions), modes=modes))
+    return tuple(found)
 
 
 def _check_own(

@@ -123,7 +123,7 @@ def _axes(
 ) -> tuple[tuple[str, Expr], ...]:
     units = {axis.name: axis.unit for axis in spec.axes}
     given = {name for name, _ in mode.axes}
-    for name in units:
+    for name in (axis.name for axis in spec.axes if axis.is_brought):
         if name not in given:
             message = f"mode '{mode.name}' does not say how large its '{name}' is"
             hint = f"write axes: {{{name}: …}}"

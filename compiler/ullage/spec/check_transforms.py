@@ -12,8 +12,9 @@ from ullage.expr.spell import spell
 from ullage.expr.tree import Aggregate, Expr, Over, free_names, walk
 from ullage.spec import problems
 from ullage.spec.check_modes import in_unit_of
+from ullage.spec.collectives import OPERATIONS
 from ullage.spec.definitions import Globals
-from ullage.spec.model import OPERATIONS, PipelineEntry, Spec, Transform
+from ullage.spec.model import PipelineEntry, Spec, Transform
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope
 
 OVER_RANKS: Final[frozenset[Aggregate]] = frozenset(("sum_ranks", "max_ranks"))

@@ -39,7 +39,8 @@ def load_axes(reading: Reading, library: Fields) -> tuple[Axis, ...]:
 
 def _axis(reading: Reading, name: Scalar, fields: Fields) -> Axis:
     unit = reading.unit(fields) or NO_UNIT
-    axis = Axis(name.text, unit, fields.text("doc", default=""), name.place)
+    begins = reading.of(fields, "begins_as")
+    axis = Axis(name.text, unit, fields.text("doc", default=""), name.place, begins)
     fields.finish()
     return axis
 

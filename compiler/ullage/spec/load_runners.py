@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, cast
 
 from ullage.expr.tree import TRUE, Expr
@@ -48,8 +49,20 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
 
 def _pipeline(reading: Reading, fields: Fields) -> tuple[PipelineEntry, ...]:
     what = f"an entry of 'pipeline' of {fields.what}"
-    entries = (reading.pipeline_entry(node, what) for node in fields.items("pipeline"))
+    entries = (_entry(reading, node, what) for node in fields.items("pipeline"))
     return tuple(entry for entry in entries if entry is not None)
+
+
+def _entry(reading: Reading, node: Node, what: str) -> PipelineEntry | None:
+    """A transform, alone or with the modes that it is for."""
+    if not isinstance(node, Mapping):
+        return reading.pipeline_entry(node, what)
+    fields = Fields(node, reading.collector, what)
+    call = fields.raw("transform", required=True)
+    entry = None if call is None else reading.pipeline_entry(call, what)
+    modes = reading.names(fields, "modes", "mode or family", required=True)
+    fields.finish()
+    return None if entry is None else replace(entry, modes=modes)
 
 
 def _accepts(reading: Reading, fields: Fields) -> tuple[Expr, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ullage.expr.tree import Expr
-from ullage.spec.model import OPERATIONS, Collective, Transform
+from ullage.spec.collectives import OPERATIONS, Collective
+from ullage.spec.model import Transform
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Scalar

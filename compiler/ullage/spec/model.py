@@ -1,8 +1,7 @@
 """What a spec folder says, as immutable records.
 
-One record for every entity of the language, filled once by `ullage.spec.load`; expressions are
-parsed trees whose names are still the author's. `ullage.spec.check` resolves them and holds the
-rules that need more than one entity.
+One record for every entity, filled once by `ullage.spec.load`; expressions are parsed trees whose
+names are still the author's. `ullage.spec.check` resolves them and has the rules about several.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from typing import Literal
 
 from ullage.expr.kinds import Unit
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import Aggregate, Expr
+from ullage.expr.tree import Expr
 from ullage.place import Place
+from ullage.spec.collectives import Collective
 from ullage.spec.references import Reference
 from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit
@@ -42,12 +42,18 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A dimension that batches vary in, such as requests or tokens."""
+    """A dimension of batches; `begins_as`: what it is over the others if no mode says it."""
 
     name: str
     unit: Unit
     doc: str
     place: Place
+    begins_as: Expr | None = None
+
+    @property
+    def is_brought(self) -> bool:
+        """Whether batches have rows along it when load sees them."""
+        return self.begins_as is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +110,6 @@ class Definition:
     place: Place
 
 
-OPERATIONS: dict[str, tuple[Aggregate, ...]] = {
-    "all_gather": ("max_ranks", "sum_ranks"),
-    "all_gather_max": ("max_ranks",),
-    "all_gather_sum": ("sum_ranks",),
-}
-"""What ranks do together, and what each of them then knows of all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Collective:
-    """What all ranks of `group` do together when the transform runs."""
-
-    operation: str
-    group: str
-    place: Place
-
-
 @dataclass(frozen=True, slots=True)
 class Transform:
     """Maps the tuple of axes to a new one at once; axes not assigned stay as they are.
@@ -162,11 +151,12 @@ class LiveVariable:
 
 @dataclass(frozen=True, slots=True)
 class PipelineEntry:
-    """One transform of a mode's pipeline with its arguments."""
+    """One transform of a pipeline with its arguments; `modes`: of a runner, none for all."""
 
     transform: str
     arguments: tuple[tuple[str, Expr], ...]
     place: Place
+    modes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +338,10 @@ class Runner:
     limits: tuple[tuple[str, Expr], ...] = ()
     captures: tuple[Capture, ...] = ()
     promises: tuple[tuple[str, Expr], ...] = ()
+
+    def pipeline_in(self, mode: str) -> tuple[PipelineEntry, ...]:
+        """The runner's own transforms in a mode, given the names of all modes."""
+        return tuple(each for each in self.pipeline if not each.modes or mode in each.modes)
 
     def accepts_in(self, mode: str) -> tuple[Expr, ...]:
         """The conditions on batches of a mode, given the names of all modes."""

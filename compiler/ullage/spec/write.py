@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ullage.expr.tree import TRUE
+from ullage.spec.collectives import Collective
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.load_modes import ASSUMED, WHERE
 from ullage.spec.model import (
     LANGUAGE_VERSION,
     Axis,
     Carried,
-    Collective,
     Concurrent,
     Constraint,
     Definition,
@@ -45,7 +45,7 @@ from ullage.spec.writing import (
     named,
     names,
     one_or_more,
-    pipeline_entry,
+    pipeline,
     source,
     span,
     stated_unit,
@@ -77,6 +77,7 @@ def write_spec(spec: Spec) -> Mapping[str, str]:
 
 _AXIS: Table[Axis] = {
     "unit": lambda axis: unit(axis.unit),
+    "begins_as": lambda axis: expression_if_any(axis.begins_as),
     "doc": lambda axis: axis.doc or None,
 }
 
@@ -249,7 +250,7 @@ _MODE: Table[Mode] = {
     "category": lambda mode: None if mode.category == mode.name else mode.category,
     "live": _live,
     "axes": lambda mode: named(mode.axes),
-    "pipeline": lambda mode: names(tuple(pipeline_entry(entry) for entry in mode.pipeline)),
+    "pipeline": lambda mode: pipeline(mode.pipeline),
     "peers": lambda mode: names(mode.peers),
 }
 
@@ -294,7 +295,7 @@ _RUNNER: Table[Runner] = {
     "workers": lambda runner: runner.workers,
     "modes": lambda runner: runner.modes or "all",
     "slots": lambda runner: runner.slots or "all",
-    "pipeline": lambda runner: names(tuple(pipeline_entry(entry) for entry in runner.pipeline)),
+    "pipeline": lambda runner: pipeline(runner.pipeline),
     "accepts": lambda runner: tuple(expression(each) for each in runner.accepts) or None,
     "takes_all": lambda runner: names(runner.takes_all),
     "exclusive": lambda runner: "true" if runner.exclusive else None,

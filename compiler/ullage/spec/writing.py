@@ -115,7 +115,17 @@ def texts(values: tuple[NamedText, ...]) -> Data | None:
     return {value.name: value.doc for value in values} or None
 
 
-def pipeline_entry(entry: PipelineEntry) -> str:
+def pipeline(entries: tuple[PipelineEntry, ...]) -> Data | None:
+    """Transforms, each with its modes if it is not for all of them."""
+    return tuple(map(_entry, entries)) or None
+
+
+def _entry(entry: PipelineEntry) -> Data:
+    call = _call(entry)
+    return {"transform": call, "modes": entry.modes} if entry.modes else call
+
+
+def _call(entry: PipelineEntry) -> str:
     """A transform's name, with its arguments in brackets if it has any."""
     given = ", ".join(f"{name}={_spelled(value)}" for name, value in entry.arguments)
     text = f"{entry.transform}({given})" if given else entry.transform

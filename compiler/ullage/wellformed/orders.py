@@ -48,9 +48,9 @@ def _pipelines(resolved: ResolvedSpec) -> Iterator[tuple[Mode, tuple[PipelineEnt
     for mode in resolved.spec.modes:
         yield mode, mode.pipeline
     for runner in resolved.spec.runners:
-        if runner.pipeline:
-            for mode in resolved.modes_of(runner):
-                yield mode, (*mode.pipeline, *runner.pipeline)
+        for mode in resolved.modes_of(runner):
+            if own := runner.pipeline_in(mode.name):
+                yield mode, (*mode.pipeline, *own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
-from ullage_runtime.integers import align_up
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
@@ -35,6 +35,16 @@ class DecodeGraphTargetCapacities:
     """Bound by capture; proved: sound and tight.
 
     Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
+    # specs/sglang/engine.yaml:23
+    proxy_tokens: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive else
+    target_width), proxy_ranks).
 
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
@@ -204,6 +214,15 @@ class DecodeGraphTargetCapacities:
             if config.adaptive
             else config.target_width
         )
+        proxy_tokens = cdiv(
+            max(present(config.captured))
+            * (
+                max(present(config.speculative_adaptive_candidates))
+                if config.adaptive
+                else config.target_width
+            ),
+            config.proxy_ranks,
+        )
         cu_seqlens_q_0 = max(present(config.captured)) + 1
         cu_seqlens_k_0 = max(present(config.captured)) + 1
         triton_kv_indptr_0 = max(present(config.captured)) + 1
@@ -262,6 +281,7 @@ class DecodeGraphTargetCapacities:
         return cls(
             requests=requests,
             tokens=tokens,
+            proxy_tokens=proxy_tokens,
             cu_seqlens_q_0=cu_seqlens_q_0,
             cu_seqlens_k_0=cu_seqlens_k_0,
             triton_kv_indptr_0=triton_kv_indptr_0,
@@ -690,8 +710,7 @@ class EagerTargetCapacities:
 
     Attained in dllm_extend by requests = max_running_requests.
 
-    Attained in extend by requests = 1, tokens = prefill_limit_target, requests@decode_beside_extend
-    = max_running_requests.
+    Attained in extend by requests = 1, tokens = prefill_limit_target.
 
     Attained in target_verify by requests = max_running_requests.
     """
@@ -922,7 +941,7 @@ class EagerDraftCapacities:
                         "worker draft",
                         None,
                         "it exists only where has_draft_worker",
-                        "specs/sglang/engine.yaml:12",
+                        "specs/sglang/engine.yaml:31",
                     ),
                 )
             )
@@ -1308,6 +1327,22 @@ class PrefillGraphTargetCapacities:
 
     Attained in capture_prefill by tokens = max(captured_tokens).
     """
+    # specs/sglang/engine.yaml:21
+    context_tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if splits_prefill else 0.
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+    # specs/sglang/engine.yaml:23
+    proxy_tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: cdiv(max(captured_tokens), proxy_ranks).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
 
     @classmethod
     def of(cls, config: Config) -> PrefillGraphTargetCapacities:
@@ -1360,9 +1395,19 @@ class PrefillGraphTargetCapacities:
             else 0,
         )
         tokens = max(present(config.captured_tokens))
+        context_tokens = (
+            align_up(
+                cdiv(max(present(config.captured_tokens)), config.attn_cp_size), config.cp_align
+            )
+            if config.splits_prefill
+            else 0
+        )
+        proxy_tokens = cdiv(max(present(config.captured_tokens)), config.proxy_ranks)
         return cls(
             requests=requests,
             tokens=tokens,
+            context_tokens=context_tokens,
+            proxy_tokens=proxy_tokens,
         )
 
 
@@ -1397,6 +1442,22 @@ class PrefillGraphDraftCapacities:
     """Bound by capture_prefill; proved: sound and tight.
 
     Formula: max(captured_tokens).
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+    # specs/sglang/engine.yaml:21
+    context_tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if splits_prefill else 0.
+
+    Attained in capture_prefill by tokens = max(captured_tokens).
+    """
+    # specs/sglang/engine.yaml:23
+    proxy_tokens: int
+    """Bound by capture_prefill; proved: sound and tight.
+
+    Formula: cdiv(max(captured_tokens), proxy_ranks).
 
     Attained in capture_prefill by tokens = max(captured_tokens).
     """
@@ -1457,7 +1518,17 @@ class PrefillGraphDraftCapacities:
             else 0,
         )
         tokens = max(present(config.captured_tokens))
+        context_tokens = (
+            align_up(
+                cdiv(max(present(config.captured_tokens)), config.attn_cp_size), config.cp_align
+            )
+            if config.splits_prefill
+            else 0
+        )
+        proxy_tokens = cdiv(max(present(config.captured_tokens)), config.proxy_ranks)
         return cls(
             requests=requests,
             tokens=tokens,
+            context_tokens=context_tokens,
+            proxy_tokens=proxy_tokens,
         )

@@ -27,7 +27,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -48,9 +48,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
-def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_adaptive_verify(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode adaptive_verify."""
-    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(adaptive_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(adaptive_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
+        gathered_tokens=requests * present(adaptive_draft_tokens),
+    )
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
@@ -61,15 +72,26 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 
 # specs/sglang/modes/adaptive_verify.yaml:1
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode adaptive_verify as this runner has them, after decode_bucket,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/capture.yaml:1
@@ -78,6 +100,19 @@ def live_capture(config: Config, requests: int, adaptive_draft_tokens: int | Non
     return Rows(
         requests=requests,
         tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+        graph_requests=requests,
+        graph_tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+            config.proxy_ranks,
+        ),
+        gathered_tokens=requests
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
 
@@ -90,147 +125,439 @@ def pad_capture(rows: Rows) -> Rows:
 
 # specs/sglang/modes/capture.yaml:1
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode capture as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode capture as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
-def live_decode(requests: int) -> Rows:
+def live_decode(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode decode."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode decode as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode decode as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def live_dllm_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode dllm_extend."""
-    return Rows(requests=requests, tokens=requests * config.dllm_block_size)
+    return Rows(
+        requests=requests,
+        tokens=requests * config.dllm_block_size,
+        graph_requests=requests,
+        graph_tokens=requests * config.dllm_block_size,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * config.dllm_block_size, config.proxy_ranks),
+        gathered_tokens=requests * config.dllm_block_size,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode dllm_extend as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def live_idle() -> Rows:
     """Rows that the tensors bring in mode idle."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode idle as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode idle as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def live_target_verify(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode target_verify."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
-    """Rows in mode target_verify as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:22
+    """Rows in mode target_verify as this runner has them, after decode_bucket, split_rows,
+    scatter_proxies.
+    """
+    requests, tokens, graph_requests, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -352,11 +679,9 @@ class DecodeGraphTargetRunner:
                 | Mode.IDLE
                 | Mode.TARGET_VERIFY
             ):
-                return (
-                    extents.padded.requests <= max(present(config.captured))
-                    and not engine.replaced_embeds(live)
-                    and not (config.enable_lora and engine.uncaptured_variant(live))
-                )
+                return extents.padded.graph_requests <= max(
+                    present(config.captured)
+                ) and not engine.replaced_embeds(live)
             case Mode.CAPTURE:
                 return True
             case _:
@@ -418,12 +743,8 @@ class DecodeGraphTargetRunner:
                 return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
-            case Mode.DECODE:
-                return self._load_decoding(live, extents, copy)
-            case Mode.DLLM_EXTEND:
-                return self._load_dllm_extend(live, extents, copy)
-            case Mode.IDLE:
-                return self._load_idling(live, extents, copy)
+            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE:
+                return self._load_decode(live, extents, copy)
             case Mode.TARGET_VERIFY:
                 return self._load_target_verify(live, extents, copy)
             case _:
@@ -442,7 +763,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -450,7 +771,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -459,7 +780,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -479,19 +800,19 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/modes/adaptive_verify.yaml:7",
                 upper="max_running_requests",
             )
-        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        rows = live_adaptive_verify(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_adaptive_verify(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -512,7 +833,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -535,12 +856,24 @@ class DecodeGraphTargetRunner:
             binding="next_in(min(max_running_requests, max(captured)), captured) * "
             "(max(speculative_adaptive_candidates) if adaptive else target_width)",
         )
+        check_extent(
+            "adaptive_verify",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(min(max_running_requests, max(captured)), captured) * "
+            "(max(speculative_adaptive_candidates) if adaptive else target_width), "
+            "proxy_ranks) if pp_size > 1 else cdiv(min(max_running_requests, "
+            "max(captured)) * max(speculative_adaptive_candidates), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -548,7 +881,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -557,7 +890,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -620,13 +953,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "capture",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/decode.yaml:1
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -634,7 +977,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -643,7 +986,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -660,12 +1003,12 @@ class DecodeGraphTargetRunner:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_decode(requests)
+            rows = live_decode(config, requests)
             if sources:
-                self._check_sources_decoding(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -674,13 +1017,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -701,7 +1044,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -724,13 +1067,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "decode",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/dllm_extend.yaml:1
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -738,7 +1091,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -747,7 +1100,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -769,10 +1122,10 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_dllm_extend(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -781,13 +1134,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -808,7 +1161,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -831,13 +1184,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "dllm_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/idle.yaml:1
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -845,7 +1208,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -854,15 +1217,15 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
             if sources:
-                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -871,13 +1234,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -898,7 +1261,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -921,13 +1284,23 @@ class DecodeGraphTargetRunner:
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
         )
+        check_extent(
+            "idle",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
+        )
         return Extents(rows, padded_rows)
 
     # specs/sglang/modes/target_verify.yaml:1
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -935,7 +1308,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -944,7 +1317,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -971,7 +1344,7 @@ class DecodeGraphTargetRunner:
                 )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -980,13 +1353,13 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/decode_graph.yaml:56
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -1007,7 +1380,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:56",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1029,6 +1402,16 @@ class DecodeGraphTargetRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(captured) * (max(speculative_adaptive_candidates) if adaptive else "
             "target_width)",
+        )
+        check_extent(
+            "target_verify",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured) * (max(speculative_adaptive_candidates) if adaptive "
+            "else target_width), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -1138,10 +1521,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1150,10 +1533,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1162,10 +1545,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1176,11 +1559,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1191,109 +1574,31 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-            )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:63",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:66",
             )
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
@@ -1322,22 +1627,12 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -1352,6 +1647,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -1382,38 +1693,27 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
                 ),
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
                 else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
                 verify_mask=None,
                 triton_attn_logits=None,
                 triton_attn_lse=None,
                 flashinfer_workspace=None,
-                aux_hidden_states=None,
                 custom_mask=None,
                 graph_logits=None,
                 input_embeds=live.input_embeds,
@@ -1466,59 +1766,37 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
             write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1526,6 +1804,22 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -1558,12 +1852,6 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             pipeline_hidden_states=views.pipeline_hidden_states
@@ -1571,11 +1859,12 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             verify_mask=None,
             triton_attn_logits=None,
             triton_attn_lse=None,
             flashinfer_workspace=None,
-            aux_hidden_states=None,
             custom_mask=None,
             graph_logits=None,
             input_embeds=live.input_embeds,
@@ -1669,7 +1958,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1678,7 +1967,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1687,46 +1976,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
@@ -1761,22 +2011,17 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.flashinfer_workspace, None)
-        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.graph_logits, None)
 
@@ -1817,25 +2062,11 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_capturing(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1944,10 +2175,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1956,10 +2187,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1968,10 +2199,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1982,11 +2213,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1997,95 +2228,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:57
         if live.custom_mask is not None:
             check_source(
                 mode,
@@ -2094,31 +2241,31 @@ class DecodeGraphTargetRunner:
                 shape=((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
                 into=registry.custom_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:57",
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:63",
                 known=known,
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:66",
                 known=known,
             )
         if self.debug.values:
@@ -2148,23 +2295,13 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         custom_mask = live.custom_mask
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -2179,6 +2316,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -2213,13 +2366,6 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -2228,20 +2374,16 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
                 else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
                 input_embeds=live.input_embeds,
             )
@@ -2297,42 +2439,23 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:57
         if custom_mask is not None:
             load_rows(
                 views.custom_mask,
@@ -2340,26 +2463,22 @@ class DecodeGraphTargetRunner:
                 (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
                 None,
             )
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:60
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
             write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -2367,6 +2486,22 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -2403,13 +2538,6 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             custom_mask=views.custom_mask if custom_mask is not None else None,
@@ -2419,6 +2547,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2510,7 +2640,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2519,7 +2649,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2528,46 +2658,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
@@ -2606,13 +2697,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
-        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.custom_mask, live.custom_mask)
@@ -2620,6 +2704,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
 
     def _require_unpoisoned_capturing(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2658,32 +2744,14 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
-            )
-        if batch.dllm_input_state is not None:
-            require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
-    def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -2789,10 +2857,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2801,10 +2869,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2813,10 +2881,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2827,11 +2895,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2842,117 +2910,37 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-            )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:63",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:66",
             )
         if self.debug.values:
-            self._check_values_decoding(live, mode)
+            self._check_values_decode(live, mode)
 
-    def _load_decoding(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
-        """The slots of decode."""
+    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
+        """The slots of decode, dllm_extend, idle."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2973,22 +2961,12 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -3003,6 +2981,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -3036,12 +3030,6 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -3049,30 +3037,25 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
                 else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
                 verify_mask=None,
-                aux_hidden_states=None,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
-            self._poison_decoding(live)
+            self._poison_decode(live)
         # specs/sglang/backends/target.yaml:4
         # specs/sglang/backends/target.yaml:7
         # specs/sglang/backends/target.yaml:10
@@ -3120,60 +3103,38 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:60
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
             write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -3181,6 +3142,22 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -3216,12 +3193,6 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -3230,18 +3201,19 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             verify_mask=None,
-            aux_hidden_states=None,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
-            self._require_unpoisoned_decoding(batch, mode)
+            self._require_unpoisoned_decode(batch, mode)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
         return batch
 
-    def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3324,7 +3296,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3333,7 +3305,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3342,49 +3314,10 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:48",
             )
 
-    def _poison_decoding(self, live: LiveBatch) -> None:
+    def _poison_decode(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.page_table, None)
         poison_around(self.registry.cache_seqlens, None)
@@ -3419,23 +3352,18 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
 
-    def _require_unpoisoned_decoding(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -3472,1652 +3400,11 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
-            )
-
-    def _check_sources_dllm_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
-        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
-        config = self.config
-        mode = live.mode.value
-        registry = self.registry
-        # specs/sglang/slots.yaml:3
-        if live.input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                live.input_ids,
-                shape=(rows.tokens,),
-                into=registry.input_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:6
-        if live.positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                live.positions,
-                shape=(rows.tokens,),
-                into=registry.positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:9
-        if live.out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                shape=(rows.tokens,),
-                into=registry.out_cache_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:15
-        if live.mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                shape=(3, rows.tokens),
-                into=registry.mrope_positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:15",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:18
-        if live.req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                shape=(rows.requests,),
-                into=registry.req_pool_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:18",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:36
-        if registry.encoder_lens is not None and (
-            live.encoder_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                shape=(rows.requests,),
-                into=registry.encoder_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:40
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_source(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                shape=(rows.requests,),
-                into=registry.mamba_track_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:43
-        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-            check_source(
-                mode,
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                shape=(rows.requests,),
-                into=registry.mamba_track_mask,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:46
-        if registry.ngram_column_starts is not None and (
-            live.ngram_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:49
-        if registry.ngram_req_lens is not None and (
-            live.ngram_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-            )
-        # specs/sglang/slots.yaml:86
-        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
-            check_source(
-                mode,
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.pipeline_hidden_states,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
-            )
-        # specs/sglang/slots.yaml:89
-        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
-            check_source(
-                mode,
-                "pipeline_residual",
-                live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.pipeline_residual,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
-            )
-        if self.debug.values:
-            self._check_values_dllm_extend(live, mode)
-
-    def _load_dllm_extend(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
-        """The slots of dllm_extend."""
-        config = self.config
-        mode = live.mode.value
-        rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows != padded:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                verify_mask=None,
-                aux_hidden_states=None,
-                custom_mask=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_dllm_extend(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
-                present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            verify_mask=None,
-            aux_hidden_states=None,
-            custom_mask=None,
-            input_embeds=live.input_embeds,
-        )
-        if self.debug.poison:
-            self._require_unpoisoned_dllm_extend(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
-
-    def _check_values_dllm_extend(self, live: LiveBatch, mode: str) -> None:
-        """Debug mode: every element of every source is in its range."""
-        config = self.config
-        registry = self.registry
-        if live.input_ids is not None:
-            check_values(
-                mode,
-                "input_ids",
-                live.input_ids,
-                0,
-                config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:3",
-            )
-        if live.positions is not None:
-            check_values(
-                mode,
-                "positions",
-                live.positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:6",
-            )
-        if live.out_cache_loc is not None:
-            check_values(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                1,
-                config.max_total_tokens_target + config.page_size - 1,
-                place="specs/sglang/slots.yaml:9",
-            )
-        if live.mrope_positions is not None:
-            check_values(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:15",
-            )
-        if live.req_pool_indices is not None:
-            check_values(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                0,
-                config.request_pool_size,
-                place="specs/sglang/slots.yaml:18",
-            )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
-        if registry.encoder_lens is not None and live.encoder_lens is not None:
-            check_values(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                0,
-                present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
-            )
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_values(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                0,
-                present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
-            )
-        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
-            check_values(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
-            )
-        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
-            )
-
-    def _poison_dllm_extend(self, live: LiveBatch) -> None:
-        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
-        poison_around(self.registry.flashinfer_workspace, None)
-        poison_around(self.registry.graph_input_embeds, None)
-        poison_around(self.registry.input_ids, live.input_ids)
-        poison_around(self.registry.positions, live.positions)
-        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
-        poison_around(self.registry.mrope_positions, live.mrope_positions)
-        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.encoder_lens, live.encoder_lens)
-        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
-        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
-        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
-        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
-        poison_around(self.registry.global_num_tokens, None)
-        poison_around(self.registry.global_num_tokens_for_logprob, None)
-        poison_around(self.registry.graph_logits, None)
-        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
-        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
-        poison_around(self.registry.num_token_non_padded, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.aux_hidden_states, None)
-        poison_around(self.registry.custom_mask, None)
-
-    def _require_unpoisoned_dllm_extend(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
-        """Debug mode: readers of padded rows find none that nobody wrote."""
-        if batch.input_ids is not None:
-            require_unpoisoned(
-                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
-            )
-        if batch.positions is not None:
-            require_unpoisoned(
-                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
-            )
-        if batch.out_cache_loc is not None:
-            require_unpoisoned(
-                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
-            )
-        if batch.mrope_positions is not None:
-            require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
-            )
-        if batch.req_pool_indices is not None:
-            require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
-            )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
-            )
-        if batch.encoder_lens is not None:
-            require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
-            )
-        if batch.mamba_track_indices is not None:
-            require_unpoisoned(
-                mode,
-                "mamba_track_indices",
-                batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
-            )
-        if batch.mamba_track_mask is not None:
-            require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
-            )
-        if batch.dllm_input_state is not None:
-            require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
-            )
-
-    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
-        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
-        config = self.config
-        mode = live.mode.value
-        registry = self.registry
-        # specs/sglang/slots.yaml:3
-        if live.input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                live.input_ids,
-                shape=(rows.tokens,),
-                into=registry.input_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:6
-        if live.positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                live.positions,
-                shape=(rows.tokens,),
-                into=registry.positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:9
-        if live.out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                shape=(rows.tokens,),
-                into=registry.out_cache_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:15
-        if live.mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                shape=(3, rows.tokens),
-                into=registry.mrope_positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:15",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:18
-        if live.req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                shape=(rows.requests,),
-                into=registry.req_pool_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:18",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:36
-        if registry.encoder_lens is not None and (
-            live.encoder_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                shape=(rows.requests,),
-                into=registry.encoder_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:40
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_source(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                shape=(rows.requests,),
-                into=registry.mamba_track_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:43
-        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-            check_source(
-                mode,
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                shape=(rows.requests,),
-                into=registry.mamba_track_mask,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:46
-        if registry.ngram_column_starts is not None and (
-            live.ngram_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:49
-        if registry.ngram_req_lens is not None and (
-            live.ngram_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-            )
-        # specs/sglang/slots.yaml:86
-        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
-            check_source(
-                mode,
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.pipeline_hidden_states,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
-            )
-        # specs/sglang/slots.yaml:89
-        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
-            check_source(
-                mode,
-                "pipeline_residual",
-                live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.pipeline_residual,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
-            )
-        if self.debug.values:
-            self._check_values_idling(live, mode)
-
-    def _load_idling(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
-        """The slots of idle."""
-        config = self.config
-        mode = live.mode.value
-        rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows != padded:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                verify_mask=None,
-                custom_mask=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_idling(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
-                present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            verify_mask=None,
-            custom_mask=None,
-            input_embeds=live.input_embeds,
-        )
-        if self.debug.poison:
-            self._require_unpoisoned_idling(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
-
-    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
-        """Debug mode: every element of every source is in its range."""
-        config = self.config
-        registry = self.registry
-        if live.input_ids is not None:
-            check_values(
-                mode,
-                "input_ids",
-                live.input_ids,
-                0,
-                config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:3",
-            )
-        if live.positions is not None:
-            check_values(
-                mode,
-                "positions",
-                live.positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:6",
-            )
-        if live.out_cache_loc is not None:
-            check_values(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                1,
-                config.max_total_tokens_target + config.page_size - 1,
-                place="specs/sglang/slots.yaml:9",
-            )
-        if live.mrope_positions is not None:
-            check_values(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:15",
-            )
-        if live.req_pool_indices is not None:
-            check_values(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                0,
-                config.request_pool_size,
-                place="specs/sglang/slots.yaml:18",
-            )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
-        if registry.encoder_lens is not None and live.encoder_lens is not None:
-            check_values(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                0,
-                present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
-            )
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_values(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                0,
-                present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
-            )
-        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
-            check_values(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
-            )
-        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
-            )
-
-    def _poison_idling(self, live: LiveBatch) -> None:
-        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
-        poison_around(self.registry.flashinfer_workspace, None)
-        poison_around(self.registry.graph_input_embeds, None)
-        poison_around(self.registry.input_ids, live.input_ids)
-        poison_around(self.registry.positions, live.positions)
-        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
-        poison_around(self.registry.mrope_positions, live.mrope_positions)
-        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.encoder_lens, live.encoder_lens)
-        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
-        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
-        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
-        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
-        poison_around(self.registry.aux_hidden_states, None)
-        poison_around(self.registry.global_num_tokens, None)
-        poison_around(self.registry.global_num_tokens_for_logprob, None)
-        poison_around(self.registry.graph_logits, None)
-        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
-        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
-        poison_around(self.registry.num_token_non_padded, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.custom_mask, None)
-
-    def _require_unpoisoned_idling(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
-        """Debug mode: readers of padded rows find none that nobody wrote."""
-        if batch.input_ids is not None:
-            require_unpoisoned(
-                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
-            )
-        if batch.positions is not None:
-            require_unpoisoned(
-                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
-            )
-        if batch.out_cache_loc is not None:
-            require_unpoisoned(
-                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
-            )
-        if batch.mrope_positions is not None:
-            require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
-            )
-        if batch.req_pool_indices is not None:
-            require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
-            )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
-            )
-        if batch.encoder_lens is not None:
-            require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
-            )
-        if batch.mamba_track_indices is not None:
-            require_unpoisoned(
-                mode,
-                "mamba_track_indices",
-                batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
-            )
-        if batch.mamba_track_mask is not None:
-            require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
-            )
-        if batch.dllm_input_state is not None:
-            require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_target_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -5226,10 +3513,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -5238,10 +3525,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -5250,10 +3537,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -5264,11 +3551,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -5279,109 +3566,31 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
-        if registry.ngram_out_column_starts is not None and (
-            live.ngram_out_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_out_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:55
-        if registry.ngram_out_req_lens is not None and (
-            live.ngram_out_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_out_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
-                accepts=(torch.int64,),
-            )
-        # specs/sglang/slots.yaml:58
-        if registry.ngram_skip_update is not None and (
-            live.ngram_skip_update is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                shape=(rows.requests,),
-                into=registry.ngram_skip_update,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
-            )
-        # specs/sglang/slots.yaml:61
-        if registry.canary_request_ids is not None and (
-            live.request_ids is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                shape=(rows.requests,),
-                into=registry.canary_request_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
-            )
-        # specs/sglang/slots.yaml:64
-        if registry.canary_bootstrap_rooms is not None and (
-            live.bootstrap_rooms is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                shape=(rows.requests,),
-                into=registry.canary_bootstrap_rooms,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
-            )
-        # specs/sglang/slots.yaml:67
-        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
-            check_source(
-                mode,
-                "dllm_input_state",
-                live.dllm_input_state,
-                shape=(rows.tokens, config.hidden_size),
-                into=registry.dllm_input_state,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
-            )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:63",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:66",
             )
         if self.debug.values:
             self._check_values_target_verify(live, mode)
@@ -5410,22 +3619,12 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
         pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -5440,6 +3639,22 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 page_table=views.page_table,
                 cache_seqlens=views.cache_seqlens,
                 cu_seqlens_q=views.cu_seqlens_q,
@@ -5474,13 +3689,6 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -5488,20 +3696,16 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
                 else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
                 custom_mask=None,
                 input_embeds=live.input_embeds,
@@ -5558,61 +3762,38 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:60
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:216
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:219
+        if views.second_num_token_non_padded is not None:
             write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -5620,6 +3801,22 @@ class DecodeGraphTargetRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             page_table=views.page_table,
             cache_seqlens=views.cache_seqlens,
             cu_seqlens_q=views.cu_seqlens_q,
@@ -5656,13 +3853,6 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -5671,6 +3861,8 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -5763,7 +3955,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -5772,7 +3964,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -5781,46 +3973,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-        if (
-            registry.ngram_out_column_starts is not None
-            and live.ngram_out_column_starts is not None
-        ):
-            check_values(
-                mode,
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
-            )
-        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
-            )
-        if registry.canary_request_ids is not None and live.request_ids is not None:
-            check_values(
-                mode,
-                "canary_request_ids",
-                live.request_ids,
-                0,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
-            check_values(
-                mode,
-                "canary_bootstrap_rooms",
-                live.bootstrap_rooms,
-                -1,
-                4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
@@ -5859,19 +4012,14 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
-        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
-        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
-        poison_around(self.registry.canary_request_ids, live.request_ids)
-        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
-        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
-        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
         poison_around(self.registry.custom_mask, None)
 
     def _require_unpoisoned_target_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
@@ -5911,46 +4059,33 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-        if batch.canary_request_ids is not None:
-            require_unpoisoned(
-                mode,
-                "canary_request_ids",
-                batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
-            )
-        if batch.canary_bootstrap_rooms is not None:
-            require_unpoisoned(
-                mode,
-                "canary_bootstrap_rooms",
-                batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _execute_adaptive_verify(
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:82
+        # specs/sglang/runners/decode_graph.yaml:74
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:83
+        # specs/sglang/runners/decode_graph.yaml:75
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:80
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:81
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:84
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:84",
         )
         return output
 
@@ -5958,22 +4093,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:82
+        # specs/sglang/runners/decode_graph.yaml:74
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:83
+        # specs/sglang/runners/decode_graph.yaml:75
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:84
+        # specs/sglang/runners/decode_graph.yaml:76
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:80
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:81
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:84
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:84",
         )
         return output

@@ -29,7 +29,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -40,7 +40,7 @@ from ullage_runtime.views import ViewCache
 from .arenas import Arenas
 from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
-from .config import Config, SpeculativeAlgorithm
+from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry, EagerDraftViews
 
@@ -53,9 +53,22 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
-def live_adaptive_draft_extend(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_adaptive_draft_extend(
+    config: Config, requests: int, adaptive_draft_tokens: int | None
+) -> Rows:
     """Rows that the tensors bring in mode adaptive_draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(adaptive_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(adaptive_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
+        gathered_tokens=requests * present(adaptive_draft_tokens),
+    )
 
 
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
@@ -64,195 +77,450 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
     return rows
 
 
-# specs/sglang/modes/dflash_draft.yaml:1
-def live_dflash_draft(config: Config, requests: int) -> Rows:
-    """Rows that the tensors bring in mode dflash_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
-
-
-# specs/sglang/modes/dflash_draft.yaml:1
-def pad_dflash_draft(rows: Rows) -> Rows:
-    """Rows in mode dflash_draft, which nothing pads."""
-    return rows
+# specs/sglang/modes/adaptive_draft_extend.yaml:1
+def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
-    return Rows(requests=requests, tokens=requests * present(config.draft_extend_width))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.draft_extend_width),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.draft_extend_width),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
+        gathered_tokens=requests * present(config.draft_extend_width),
+    )
 
 
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/draft_extend.yaml:1
+def fit_draft_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def live_eagle_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode eagle_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_eagle_topk))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_eagle_topk),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_eagle_topk),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
+        gathered_tokens=requests * present(config.speculative_eagle_topk),
+    )
 
 
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_eagle_topk)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/eagle_draft.yaml:1
+def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
-def live_extend(requests: int, tokens: int) -> Rows:
+def live_extend(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode extend."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/extend.yaml:1
+def fit_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    if config.attn_cp_size > 1:
+        dealt = cdiv(tokens, config.attn_cp_size)
+        cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
+        context_tokens = align_up(
+            dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode frozen_kv_draft."""
-    requests, tokens = requests, requests
-    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:3
-    requests, tokens = (
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = (
+        requests,
+        requests,
+        requests,
+        requests,
+        0,
+        0,
+        0,
+        0,
+        cdiv(requests, config.proxy_ranks),
+        requests,
+    )
+    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:5
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
+        requests * present(config.speculative_eagle_topk),
+        tokens * present(config.speculative_eagle_topk),
+        cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/frozen_kv_draft.yaml:1
+def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle.yaml:1
+def live_idle() -> Rows:
+    """Rows that the tensors bring in mode idle."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+def fit_idle(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def live_idle_beside_extend() -> Rows:
     """Rows that the tensors bring in mode idle_beside_extend."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after dummy_request, mlp_sync_tokens."""
-    requests, tokens = rows
-    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:9
-    requests = max(requests, 1)
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:47
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
-        )
-    return Rows(requests, tokens)
-
-
-# specs/sglang/modes/idle_in_catch_up.yaml:1
-def live_idle_in_catch_up() -> Rows:
-    """Rows that the tensors bring in mode idle_in_catch_up."""
-    return Rows(requests=0, tokens=0)
-
-
-# specs/sglang/modes/idle_in_catch_up.yaml:1
-def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:13
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # specs/sglang/transforms.yaml:42
+    requests = max(requests, 1) if tokens > 0 else requests
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+    )
 
 
-# specs/sglang/modes/idle_in_draft.yaml:1
-def live_idle_in_draft() -> Rows:
-    """Rows that the tensors bring in mode idle_in_draft."""
-    return Rows(requests=0, tokens=0)
-
-
-# specs/sglang/modes/idle_in_draft.yaml:1
-def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:13
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_eagle_topk)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
-        )
-    return Rows(requests, tokens)
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-def live_idle_in_frozen_draft() -> Rows:
-    """Rows that the tensors bring in mode idle_in_frozen_draft."""
-    return Rows(requests=0, tokens=0)
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
-    # specs/sglang/transforms.yaml:13
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
-        )
-    return Rows(requests, tokens)
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
-        (
-            Mode.DFLASH_DRAFT,
-            config.speculative_algorithm == SpeculativeAlgorithm.DFLASH and config.has_draft_worker,
-        ),
         (
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
@@ -274,29 +542,11 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.has_draft_worker,
         ),
+        (Mode.IDLE, config.has_draft_worker),
         (
             Mode.IDLE_BESIDE_EXTEND,
             not config.dllm
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-            and config.require_mlp_sync
-            and config.has_draft_worker,
-        ),
-        (
-            Mode.IDLE_IN_CATCH_UP,
-            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-            and not config.adaptive
-            and config.require_mlp_sync
-            and config.has_draft_worker,
-        ),
-        (
-            Mode.IDLE_IN_DRAFT,
-            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-            and config.require_mlp_sync
-            and config.has_draft_worker,
-        ),
-        (
-            Mode.IDLE_IN_FROZEN_DRAFT,
-            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.require_mlp_sync
             and config.has_draft_worker,
         ),
@@ -379,8 +629,6 @@ class EagerDraftRunner:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
-            case Mode.DFLASH_DRAFT:
-                return self._extents_dflash_draft(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
             case Mode.EAGLE_DRAFT:
@@ -389,14 +637,10 @@ class EagerDraftRunner:
                 return self._extents_extend(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
+            case Mode.IDLE:
+                return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._extents_idle_beside_extend(live, pad, sources)
-            case Mode.IDLE_IN_CATCH_UP:
-                return self._extents_idle_in_catch_up(live, pad, sources)
-            case Mode.IDLE_IN_DRAFT:
-                return self._extents_idle_in_draft(live, pad, sources)
-            case Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -430,7 +674,6 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
-                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -438,8 +681,8 @@ class EagerDraftRunner:
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 return self._execute_decoding(live, engine, pad)
-            case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._execute_idling(live, engine, pad)
+            case Mode.IDLE:
+                return self._execute_idle(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -461,7 +704,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:97
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -679,19 +922,12 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
-                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
             ):
                 return self._load_extending(live, extents, copy)
-            case (
-                Mode.EAGLE_DRAFT
-                | Mode.FROZEN_KV_DRAFT
-                | Mode.IDLE_IN_CATCH_UP
-                | Mode.IDLE_IN_DRAFT
-                | Mode.IDLE_IN_FROZEN_DRAFT
-            ):
+            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT | Mode.IDLE:
                 return self._load_eagle_draft(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -707,7 +943,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -715,7 +951,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -724,7 +960,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -744,12 +980,14 @@ class EagerDraftRunner:
                 place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
                 upper="max_running_requests",
             )
-        rows = live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        rows = live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_draft_extend(rows) if pad else rows
         )
+        if pad:
+            padded_rows = fit_adaptive_draft_extend(config, padded_rows)
         check_extent(
             "adaptive_draft_extend",
             "requests",
@@ -779,61 +1017,6 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    # specs/sglang/modes/dflash_draft.yaml:1
-    def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
-        config = self.config
-        # specs/sglang/modes/dflash_draft.yaml:7
-        requests = whole_number(
-            "dflash_draft",
-            "requests",
-            live.batch_size,
-            place="specs/sglang/modes/dflash_draft.yaml:7",
-        )
-        if not 1 <= requests <= config.max_running_requests:
-            raise out_of_range(
-                "dflash_draft",
-                "requests",
-                requests,
-                1,
-                config.max_running_requests,
-                place="specs/sglang/modes/dflash_draft.yaml:7",
-                upper="max_running_requests",
-            )
-        rows = live_dflash_draft(config, requests)
-        if sources:
-            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
-        padded_rows = (
-            pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
-        )
-        check_extent(
-            "dflash_draft",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max_running_requests",
-        )
-        check_extent(
-            "dflash_draft",
-            "extend_seq_lens.0",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
-            binding="max_running_requests",
-        )
-        check_extent(
-            "dflash_draft",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max_running_requests * speculative_num_draft_tokens",
-        )
-        return Extents(rows, padded_rows)
-
     # specs/sglang/modes/draft_extend.yaml:1
     def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -860,7 +1043,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -869,6 +1052,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_draft_extend(config, padded_rows)
         check_extent(
             "draft_extend",
             "requests",
@@ -877,10 +1062,11 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
-            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
-            "and 1 < num_dp_ranks else 0) if require_mlp_sync else "
-            "max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0, "
+            "align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -890,10 +1076,11 @@ class EagerDraftRunner:
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
-            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
-            "and 1 < num_dp_ranks else 0) if require_mlp_sync else "
-            "max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0, "
+            "align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -903,8 +1090,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * draft_extend_width",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) if speculative_algorithm =="
+            " eagle and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync"
+            " else max_running_requests * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -934,7 +1123,7 @@ class EagerDraftRunner:
                 self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -943,6 +1132,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_eagle_draft(config, padded_rows)
         check_extent(
             "eagle_draft",
             "requests",
@@ -951,10 +1142,11 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk, 0 // "
-            "speculative_eagle_topk if speculative_algorithm == eagle and "
-            "require_mlp_sync and 1 < num_dp_ranks else 0) if require_mlp_sync else "
-            "max_running_requests",
+            "attn_tp_size), cp_align) // speculative_eagle_topk, 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "eagle_draft",
@@ -964,8 +1156,10 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -1020,12 +1214,12 @@ class EagerDraftRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = live_extend(requests, tokens)
+            rows = live_extend(config, requests, tokens)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1034,6 +1228,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_extend(config, padded_rows)
         check_extent(
             "extend",
             "requests",
@@ -1059,8 +1255,10 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0) "
-            "if require_mlp_sync else prefill_limit_draft",
+            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0, "
+            "align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if not "
+            "dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
 
@@ -1092,7 +1290,7 @@ class EagerDraftRunner:
                 self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -1101,6 +1299,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_frozen_kv_draft(config, padded_rows)
         check_extent(
             "frozen_kv_draft",
             "requests",
@@ -1109,8 +1309,10 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
         )
         check_extent(
             "frozen_kv_draft",
@@ -1120,8 +1322,66 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * speculative_eagle_topk",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle.yaml:1
+    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle(config, padded_rows)
+        check_extent(
+            "idle",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1136,7 +1396,7 @@ class EagerDraftRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1145,6 +1405,8 @@ class EagerDraftRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -1152,7 +1414,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1161,7 +1425,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1173,138 +1439,6 @@ class EagerDraftRunner:
             binding="max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) "
             "if not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else"
             " 0) if require_mlp_sync else 0",
-        )
-        return Extents(rows, padded_rows)
-
-    # specs/sglang/modes/idle_in_catch_up.yaml:1
-    def _extents_idle_in_catch_up(
-        self, live: LiveBatch, pad: bool | Offer, sources: bool
-    ) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle_in_catch_up()
-            if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle_in_catch_up(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        check_extent(
-            "idle_in_catch_up",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max(0 // draft_extend_width, align_up(align_up(max_running_requests * "
-            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0) if require_mlp_sync else 0",
-        )
-        check_extent(
-            "idle_in_catch_up",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        return Extents(rows, padded_rows)
-
-    # specs/sglang/modes/idle_in_draft.yaml:1
-    def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle_in_draft()
-            if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle_in_draft(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        check_extent(
-            "idle_in_draft",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max(0 // speculative_eagle_topk, align_up(align_up(max_running_requests "
-            "* speculative_eagle_topk, attn_tp_size), cp_align) // "
-            "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        check_extent(
-            "idle_in_draft",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        return Extents(rows, padded_rows)
-
-    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
-    def _extents_idle_in_frozen_draft(
-        self, live: LiveBatch, pad: bool | Offer, sources: bool
-    ) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle_in_frozen_draft()
-            if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle_in_frozen_draft(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        check_extent(
-            "idle_in_frozen_draft",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        check_extent(
-            "idle_in_frozen_draft",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1445,9 +1579,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1456,9 +1590,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1467,9 +1601,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1480,10 +1614,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1494,16 +1628,14 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
-        idle_beside_extend.
-        """
+        """The slots of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1528,7 +1660,7 @@ class EagerDraftRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -1539,6 +1671,22 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1554,21 +1702,7 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
@@ -1608,38 +1742,42 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1776,7 +1914,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1785,7 +1923,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1794,7 +1932,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1868,11 +2006,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1952,6 +2090,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -1963,6 +2102,7 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
+                known=known,
             )
         # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
@@ -1976,9 +2116,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1987,9 +2127,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1998,9 +2138,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2011,10 +2151,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2025,16 +2165,14 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
     def _load_eagle_draft(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
-        idle_in_frozen_draft.
-        """
+        """The slots of eagle_draft, frozen_kv_draft, idle."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2056,7 +2194,7 @@ class EagerDraftRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -2067,6 +2205,22 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2079,21 +2233,7 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -2129,38 +2269,42 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2270,7 +2414,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2279,7 +2423,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2288,7 +2432,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
@@ -2347,11 +2491,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _execute_extending(
@@ -2360,53 +2504,52 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_draft_extend, dflash_draft, draft_extend, extend,
-        idle_beside_extend.
-        """
+        """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:45
+                # specs/sglang/runners/eager.yaml:51
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:59
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:54
+            # specs/sglang/runners/eager.yaml:60
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:65
+        # specs/sglang/runners/eager.yaml:71
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:78
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:77
+                    # specs/sglang/runners/eager.yaml:83
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:81
+                    # specs/sglang/runners/eager.yaml:87
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:85
+                    # specs/sglang/runners/eager.yaml:91
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:66
+                # specs/sglang/runners/eager.yaml:72
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
@@ -2419,65 +2562,67 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:42
+            # specs/sglang/runners/eager.yaml:48
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
-    def _execute_idling(
+    def _execute_idle(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
+        """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:51
+            # specs/sglang/runners/eager.yaml:57
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:58
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output

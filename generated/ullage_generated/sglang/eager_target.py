@@ -29,7 +29,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -40,7 +40,7 @@ from ullage_runtime.views import ViewCache
 from .arenas import Arenas
 from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerTargetCapacities
-from .config import Config
+from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
 from .registry import EagerTargetRegistry, EagerTargetViews
 
@@ -53,9 +53,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
-def live_adaptive_verify(requests: int, adaptive_draft_tokens: int | None) -> Rows:
+def live_adaptive_verify(config: Config, requests: int, adaptive_draft_tokens: int | None) -> Rows:
     """Rows that the tensors bring in mode adaptive_verify."""
-    return Rows(requests=requests, tokens=requests * present(adaptive_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(adaptive_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(adaptive_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
+        gathered_tokens=requests * present(adaptive_draft_tokens),
+    )
 
 
 # specs/sglang/modes/adaptive_verify.yaml:1
@@ -64,184 +75,692 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
     return rows
 
 
+# specs/sglang/modes/adaptive_verify.yaml:1
+def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
+    """Rows in mode adaptive_verify as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
 # specs/sglang/modes/decode.yaml:1
-def live_decode(requests: int) -> Rows:
+def live_decode(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode decode."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/decode.yaml:1
+def fit_decode(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode as this runner has them, after split_rows, scatter_proxies."""
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
-def live_decode_beside_extend(requests: int) -> Rows:
+def live_decode_beside_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode decode_beside_extend."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
-    requests, tokens = rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
-    # specs/sglang/transforms.yaml:47
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/decode_beside_extend.yaml:1
+def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode_beside_extend as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def live_dllm_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode dllm_extend."""
-    return Rows(requests=requests, tokens=requests * config.dllm_block_size)
+    return Rows(
+        requests=requests,
+        tokens=requests * config.dllm_block_size,
+        graph_requests=requests,
+        graph_tokens=requests * config.dllm_block_size,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests * config.dllm_block_size, config.proxy_ranks),
+        gathered_tokens=requests * config.dllm_block_size,
+    )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = config.dllm_block_size
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/dllm_extend.yaml:1
+def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode dllm_extend as this runner has them, after split_rows, scatter_proxies."""
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
-def live_extend(requests: int, tokens: int) -> Rows:
+def live_extend(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode extend."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/extend.yaml:1
+def fit_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    if config.attn_cp_size > 1:
+        dealt = cdiv(tokens, config.attn_cp_size)
+        cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
+        context_tokens = align_up(
+            dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/extend_in_two.yaml:1
+def live_extend_in_two(config: Config, requests: int, tokens: int, split: int) -> Rows:
+    """Rows that the tensors bring in mode extend_in_two."""
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=split,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
+
+
+# specs/sglang/modes/extend_in_two.yaml:1
+def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode extend_in_two after mlp_sync_tokens."""
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/extend_in_two.yaml:16, specs/sglang/transforms.yaml:29
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/extend_in_two.yaml:1
+def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
+    """Rows in mode extend_in_two as this runner has them, after split_prompts, scatter_proxies."""
+    tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_prompts: specs/sglang/runners/eager.yaml:25, specs/sglang/transforms.yaml:87
+    if config.enable_two_batch_overlap:
+        first_tokens, second_tokens = (
+            align_up(split_tokens, config.attn_tp_size),
+            align_up(tokens - split_tokens, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        first_tokens=first_tokens, second_tokens=second_tokens, proxy_tokens=proxy_tokens
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def live_idle() -> Rows:
     """Rows that the tensors bring in mode idle."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+def fit_idle(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def live_idle_beside_extend() -> Rows:
     """Rows that the tensors bring in mode idle_beside_extend."""
-    return Rows(requests=0, tokens=0)
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after dummy_request, mlp_sync_tokens."""
-    requests, tokens = rows
-    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:9
-    requests = max(requests, 1)
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:47
+    # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # specs/sglang/transforms.yaml:42
+    requests = max(requests, 1) if tokens > 0 else requests
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
-def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
+def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int) -> Rows:
     """Rows that the tensors bring in mode mixed."""
-    return Rows(requests=running + prefills, tokens=running + prefill_tokens)
+    return Rows(
+        requests=running + prefills,
+        tokens=running + prefill_tokens,
+        graph_requests=running + prefills,
+        graph_tokens=running + prefill_tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(running + prefill_tokens, config.proxy_ranks),
+        gathered_tokens=running + prefill_tokens,
+    )
 
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/mixed.yaml:1
+def fit_mixed(config: Config, rows: Rows) -> Rows:
+    """Rows in mode mixed as this runner has them, after split_context, scatter_proxies."""
+    requests, tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    if config.attn_cp_size > 1:
+        dealt = cdiv(tokens, config.attn_cp_size)
+        cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
+        context_tokens = align_up(
+            dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/split_prefill.yaml:1
-def live_split_prefill(requests: int, tokens: int) -> Rows:
+def live_split_prefill(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode split_prefill."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/split_prefill.yaml:1
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/split_prefill.yaml:1
+def fit_split_prefill(config: Config, rows: Rows) -> Rows:
+    """Rows in mode split_prefill as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def live_target_verify(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode target_verify."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = present(config.speculative_num_draft_tokens)
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/target_verify.yaml:1
+def fit_target_verify(config: Config, rows: Rows) -> Rows:
+    """Rows in mode target_verify as this runner has them, after split_rows, scatter_proxies."""
+    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.split_tokens,
+        rows.first_tokens,
+        rows.second_tokens,
+        rows.proxy_tokens,
+    )
+    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    if config.enable_two_batch_overlap:
+        tokens_per_request = config.target_width
+        split = requests // 2 * tokens_per_request
+        split_tokens, first_tokens, second_tokens = (
+            split,
+            align_up(split, config.attn_tp_size),
+            align_up(tokens - split, config.attn_tp_size),
+        )
+    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        split_tokens=split_tokens,
+        first_tokens=first_tokens,
+        second_tokens=second_tokens,
+        proxy_tokens=proxy_tokens,
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -255,6 +774,12 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         ),
         (Mode.DLLM_EXTEND, config.dllm),
         (Mode.EXTEND, not config.dllm),
+        (
+            Mode.EXTEND_IN_TWO,
+            config.enable_two_batch_overlap
+            and not config.dllm
+            and config.prefill_limit_target >= 2,
+        ),
         (Mode.IDLE, True),
         (Mode.IDLE_BESIDE_EXTEND, not config.dllm and config.require_mlp_sync),
         (
@@ -353,6 +878,8 @@ class EagerTargetRunner:
                 return self._extents_dllm_extend(live, pad, sources)
             case Mode.EXTEND:
                 return self._extents_extend(live, pad, sources)
+            case Mode.EXTEND_IN_TWO:
+                return self._extents_extend_in_two(live, pad, sources)
             case Mode.IDLE:
                 return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
@@ -399,6 +926,7 @@ class EagerTargetRunner:
                 | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
+                | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
@@ -408,7 +936,7 @@ class EagerTargetRunner:
             case Mode.DECODE:
                 return self._execute_decoding(live, engine, pad)
             case Mode.IDLE:
-                return self._execute_idling(live, engine, pad)
+                return self._execute_idle(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -430,7 +958,7 @@ class EagerTargetRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:97
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -886,6 +1414,7 @@ class EagerTargetRunner:
                 | Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
+                | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
@@ -908,7 +1437,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -916,7 +1445,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -925,7 +1454,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -945,12 +1474,14 @@ class EagerTargetRunner:
                 place="specs/sglang/modes/adaptive_verify.yaml:7",
                 upper="max_running_requests",
             )
-        rows = live_adaptive_verify(requests, adaptive_draft_tokens)
+        rows = live_adaptive_verify(config, requests, adaptive_draft_tokens)
         if sources:
             self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
+        if pad:
+            padded_rows = fit_adaptive_verify(config, padded_rows)
         check_extent(
             "adaptive_verify",
             "requests",
@@ -998,12 +1529,12 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_decode(requests)
+            rows = live_decode(config, requests)
             if sources:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -1012,6 +1543,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_decode(config, padded_rows)
         check_extent(
             "decode",
             "requests",
@@ -1019,8 +1552,10 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0)"
-            " if require_mlp_sync else max_running_requests",
+            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0,"
+            " align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not"
+            " speculative and not dllm and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "decode",
@@ -1029,8 +1564,10 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0)"
-            " if require_mlp_sync else max_running_requests",
+            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0,"
+            " align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not"
+            " speculative and not dllm and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         return Extents(rows, padded_rows)
 
@@ -1057,12 +1594,12 @@ class EagerTargetRunner:
                     place="specs/sglang/modes/decode_beside_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = live_decode_beside_extend(requests)
+            rows = live_decode_beside_extend(config, requests)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1071,6 +1608,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_decode_beside_extend(config, padded_rows)
         check_extent(
             "decode_beside_extend",
             "requests",
@@ -1098,8 +1637,10 @@ class EagerTargetRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), "
             "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if not "
-            "dllm and 1 < num_dp_ranks else 0, 0) if require_mlp_sync else "
-            "max_running_requests",
+            "dllm and 1 < num_dp_ranks else 0, 0, "
+            "align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not "
+            "speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks else "
+            "0) if require_mlp_sync else max_running_requests",
         )
         return Extents(rows, padded_rows)
 
@@ -1129,7 +1670,7 @@ class EagerTargetRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -1138,6 +1679,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_dllm_extend(config, padded_rows)
         check_extent(
             "dllm_extend",
             "requests",
@@ -1146,8 +1689,10 @@ class EagerTargetRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
-            " max_running_requests",
+            "attn_tp_size), cp_align) // dllm_block_size, 0, "
+            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "dllm_extend",
@@ -1157,8 +1702,10 @@ class EagerTargetRunner:
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align) // dllm_block_size, 0) if require_mlp_sync else"
-            " max_running_requests",
+            "attn_tp_size), cp_align) // dllm_block_size, 0, "
+            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "dllm_extend",
@@ -1168,8 +1715,9 @@ class EagerTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align), 0) if require_mlp_sync else "
-            "max_running_requests * dllm_block_size",
+            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
+            "dllm_block_size, attn_tp_size), cp_align) if dllm and 1 < num_dp_ranks "
+            "else 0) if require_mlp_sync else max_running_requests * dllm_block_size",
         )
         return Extents(rows, padded_rows)
 
@@ -1224,12 +1772,12 @@ class EagerTargetRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = live_extend(requests, tokens)
+            rows = live_extend(config, requests, tokens)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1238,6 +1786,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_extend(config, padded_rows)
         check_extent(
             "extend",
             "requests",
@@ -1263,10 +1813,130 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), "
-            "align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not "
-            "speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks else "
-            "0, 0) if require_mlp_sync else prefill_limit_target",
+            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0,"
+            " align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if not"
+            " dllm and 1 < num_dp_ranks else 0) if require_mlp_sync else "
+            "prefill_limit_target",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/extend_in_two.yaml:1
+    def _extents_extend_in_two(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/extend_in_two.yaml:7
+            requests = whole_number(
+                "extend_in_two",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/extend_in_two.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "extend_in_two",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/extend_in_two.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/extend_in_two.yaml:8
+            tokens = live_extent(
+                "extend_in_two",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/extend_in_two.yaml:8",
+            )
+            if not 2 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "extend_in_two",
+                    "tokens",
+                    tokens,
+                    2,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/extend_in_two.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/extend_in_two.yaml:9
+            split = whole_number(
+                "extend_in_two",
+                "split",
+                live.split_tokens,
+                place="specs/sglang/modes/extend_in_two.yaml:9",
+            )
+            if not 1 <= split <= tokens - 1:
+                raise out_of_range(
+                    "extend_in_two",
+                    "split",
+                    split,
+                    1,
+                    tokens - 1,
+                    place="specs/sglang/modes/extend_in_two.yaml:9",
+                    upper="tokens - one_token",
+                    values={"tokens": tokens, "one_token": 1},
+                )
+            # specs/sglang/modes/extend_in_two.yaml:11
+            if requests > tokens:
+                raise broken_relation(
+                    "extend_in_two",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/extend_in_two.yaml:11",
+                )
+            rows = live_extend_in_two(config, requests, tokens, split)
+            if sources:
+                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_extend_in_two(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_extend_in_two(config, padded_rows)
+        check_extent(
+            "extend_in_two",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "extend_in_two",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "extend_in_two",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0,"
+            " align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0) if require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -1279,7 +1949,7 @@ class EagerTargetRunner:
                 self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -1288,6 +1958,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_idle(config, padded_rows)
         check_extent(
             "idle",
             "requests",
@@ -1331,7 +2003,7 @@ class EagerTargetRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1340,6 +2012,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
         check_extent(
             "idle_beside_extend",
             "requests",
@@ -1347,7 +2021,16 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
+            "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
+            "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1356,7 +2039,16 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="1",
+            binding="1 if (max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
+            "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
+            "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
+            "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -1370,9 +2062,11 @@ class EagerTargetRunner:
             "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
-            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
+            "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1452,12 +2146,12 @@ class EagerTargetRunner:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
-            rows = live_mixed(running, prefills, prefill_tokens)
+            rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1466,6 +2160,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_mixed(config, padded_rows)
         check_extent(
             "mixed",
             "requests",
@@ -1491,8 +2187,11 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0)"
-            " if require_mlp_sync else prefill_limit_target",
+            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0,"
+            " align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -1550,12 +2249,12 @@ class EagerTargetRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/split_prefill.yaml:10",
                 )
-            rows = live_split_prefill(requests, tokens)
+            rows = live_split_prefill(config, requests, tokens)
             if sources:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -1564,6 +2263,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_split_prefill(config, padded_rows)
         check_extent(
             "split_prefill",
             "requests",
@@ -1589,7 +2290,9 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), "
+            "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_pdmux and not dllm and 1 < num_dp_ranks else 0) if "
             "require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
@@ -1620,7 +2323,7 @@ class EagerTargetRunner:
                 self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -1629,6 +2332,8 @@ class EagerTargetRunner:
             if pad
             else rows
         )
+        if pad:
+            padded_rows = fit_target_verify(config, padded_rows)
         check_extent(
             "target_verify",
             "requests",
@@ -1638,8 +2343,10 @@ class EagerTargetRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * "
             "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            "speculative_num_draft_tokens, 0, align_up(align_up(max_running_requests "
+            "* speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens if speculative and not adaptive and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests",
         )
         check_extent(
             "target_verify",
@@ -1650,8 +2357,10 @@ class EagerTargetRunner:
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * "
             "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0) if require_mlp_sync else "
-            "max_running_requests",
+            "speculative_num_draft_tokens, 0, align_up(align_up(max_running_requests "
+            "* speculative_num_draft_tokens, attn_tp_size), cp_align) // "
+            "speculative_num_draft_tokens if speculative and not adaptive and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests",
         )
         check_extent(
             "target_verify",
@@ -1661,8 +2370,10 @@ class EagerTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0) if "
-            "require_mlp_sync else max_running_requests * "
+            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0, "
+            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) if speculative and not adaptive and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests * "
             "speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
@@ -1804,9 +2515,9 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1815,9 +2526,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1826,9 +2537,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1839,10 +2550,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1853,7 +2564,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1861,7 +2572,7 @@ class EagerTargetRunner:
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
         """The slots of adaptive_verify, decode_beside_extend, dllm_extend, extend,
-        idle_beside_extend, mixed, split_prefill, target_verify.
+        extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
         mode = live.mode.value
@@ -1887,7 +2598,7 @@ class EagerTargetRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -1898,6 +2609,22 @@ class EagerTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1913,21 +2640,7 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
@@ -1967,38 +2680,42 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2135,7 +2852,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2144,7 +2861,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2153,7 +2870,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -2227,11 +2944,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2339,10 +3056,10 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
+                accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2351,10 +3068,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2363,10 +3080,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:42",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2377,11 +3094,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2392,7 +3109,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -2422,7 +3139,7 @@ class EagerTargetRunner:
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
@@ -2433,6 +3150,22 @@ class EagerTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2445,21 +3178,7 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -2495,38 +3214,42 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:39
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:42
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:45
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:48
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2636,7 +3359,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2645,7 +3368,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:45",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2654,7 +3377,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:48",
             )
 
     def _poison_decode(self, live: LiveBatch) -> None:
@@ -2713,11 +3436,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:39",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
             )
 
     def _execute_extending(
@@ -2727,52 +3450,53 @@ class EagerTargetRunner:
         pad: bool | Offer,
     ) -> OutputT:
         """The steps of adaptive_verify, decode_beside_extend, dllm_extend, extend,
-        idle_beside_extend, mixed, split_prefill, target_verify.
+        extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:45
+                # specs/sglang/runners/eager.yaml:51
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:59
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:54
+            # specs/sglang/runners/eager.yaml:60
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:65
+        # specs/sglang/runners/eager.yaml:71
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:78
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:77
+                    # specs/sglang/runners/eager.yaml:83
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:81
+                    # specs/sglang/runners/eager.yaml:87
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:85
+                    # specs/sglang/runners/eager.yaml:91
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:66
+                # specs/sglang/runners/eager.yaml:72
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
@@ -2785,35 +3509,36 @@ class EagerTargetRunner:
         """The steps of decode."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:42
+            # specs/sglang/runners/eager.yaml:48
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:52
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:53
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output
 
-    def _execute_idling(
+    def _execute_idle(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -2821,29 +3546,30 @@ class EagerTargetRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:49
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:50
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:51
+            # specs/sglang/runners/eager.yaml:57
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:58
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:63
+        # specs/sglang/runners/eager.yaml:64
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:95",
         )
         return output

@@ -26,7 +26,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -47,9 +47,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/capture_frozen.yaml:1
-def live_capture_frozen(requests: int) -> Rows:
+def live_capture_frozen(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode capture_frozen."""
-    return Rows(requests=requests, tokens=requests)
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
 
 
 # specs/sglang/modes/capture_frozen.yaml:1
@@ -61,87 +72,114 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_frozen.yaml:1
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
-    requests, tokens = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:42
+    # specs/sglang/transforms.yaml:65
     requests, tokens = (
-        next_in(requests, present(config.captured_branches)),
-        next_in(requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(requests, tokens)
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode frozen_kv_draft."""
-    requests, tokens = requests, requests
-    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:3
-    requests, tokens = (
+    (
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    ) = (
+        requests,
+        requests,
+        requests,
+        requests,
+        0,
+        0,
+        0,
+        0,
+        cdiv(requests, config.proxy_ranks),
+        requests,
+    )
+    # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:5
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
+        requests * present(config.speculative_eagle_topk),
+        tokens * present(config.speculative_eagle_topk),
+        cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
     )
-    return Rows(requests, tokens)
+    return Rows(
+        requests,
+        tokens,
+        graph_requests,
+        graph_tokens,
+        split_tokens,
+        first_tokens,
+        second_tokens,
+        context_tokens,
+        proxy_tokens,
+        gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:13
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    return Rows(requests, tokens)
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
 
 
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
-    requests, tokens = rows
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:42
+    # specs/sglang/transforms.yaml:65
     requests, tokens = (
-        next_in(requests, present(config.captured_branches)),
-        next_in(requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
     )
-    return Rows(requests, tokens)
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-def live_idle_in_frozen_draft() -> Rows:
-    """Rows that the tensors bring in mode idle_in_frozen_draft."""
-    return Rows(requests=0, tokens=0)
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
-    # specs/sglang/transforms.yaml:13
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
-        )
-    return Rows(requests, tokens)
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
-    requests, tokens = rows
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
-    # specs/sglang/transforms.yaml:42
-    requests, tokens = (
-        next_in(requests, present(config.captured_branches)),
-        next_in(requests, present(config.captured_branches)),
-    )
-    return Rows(requests, tokens)
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -151,13 +189,6 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.FROZEN_KV_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
-            and config.has_draft_worker
-            and config.has_frozen_graph,
-        ),
-        (
-            Mode.IDLE_IN_FROZEN_DRAFT,
-            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
-            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_frozen_graph,
         ),
@@ -243,8 +274,6 @@ class FrozenKvGraphDraftRunner:
                 return self._extents_capture_frozen(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
-            case Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -259,8 +288,8 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return True
-            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                return extents.padded.requests <= max(
+            case Mode.FROZEN_KV_DRAFT:
+                return extents.padded.graph_requests <= max(
                     present(config.captured_branches)
                 ) and not engine.outvoted(live)
             case _:
@@ -286,8 +315,8 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._execute_frozen_kv_draft(live, engine, pad)
+            case Mode.FROZEN_KV_DRAFT:
+                return self._execute_decoding(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -320,7 +349,7 @@ class FrozenKvGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> FrozenKvGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT:
                 return self._load_frozen_drafting(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -372,7 +401,7 @@ class FrozenKvGraphDraftRunner:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = live_capture_frozen(requests)
+        rows = live_capture_frozen(config, requests)
         if sources:
             self._check_sources_frozen_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
@@ -430,7 +459,7 @@ class FrozenKvGraphDraftRunner:
                 )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = (
             pad.rows
@@ -440,12 +469,12 @@ class FrozenKvGraphDraftRunner:
             else rows
         )
         # specs/sglang/runners/frozen_kv_graph.yaml:26
-        if pad and padded_rows.requests > max(present(config.captured_branches)):
+        if pad and padded_rows.graph_requests > max(present(config.captured_branches)):
             raise broken_relation(
                 "frozen_kv_draft",
-                "requests <= max(captured_branches)",
+                "graph_requests <= max(captured_branches)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured_branches": config.captured_branches,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -485,83 +514,6 @@ class FrozenKvGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_branches)",
-        )
-        return Extents(rows, padded_rows)
-
-    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
-    def _extents_idle_in_frozen_draft(
-        self, live: LiveBatch, pad: bool | Offer, sources: bool
-    ) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle_in_frozen_draft()
-            if sources:
-                self._check_sources_frozen_drafting(
-                    live, rows, isinstance(pad, Offer) and pad.checked
-                )
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle_in_frozen_draft(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        # specs/sglang/runners/frozen_kv_graph.yaml:26
-        if pad and padded_rows.requests > max(present(config.captured_branches)):
-            raise broken_relation(
-                "idle_in_frozen_draft",
-                "requests <= max(captured_branches)",
-                {
-                    "requests": padded_rows.requests,
-                    "captured_branches": config.captured_branches,
-                    "tp_size": config.tp_size,
-                    "dp_size": config.dp_size,
-                    "attn_dp_size": config.attn_dp_size,
-                    "attn_cp_size": config.attn_cp_size,
-                    "enable_dp_attention": config.enable_dp_attention,
-                    "moe_a2a_backend": config.moe_a2a_backend,
-                    "moe_dense_tp_size": config.moe_dense_tp_size,
-                    "enable_dp_lm_head": config.enable_dp_lm_head,
-                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
-                    "elastic_world_expanded": config.elastic_world_expanded,
-                    "mori_receive_bound": config.mori_receive_bound,
-                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
-                    "hip": config.hip,
-                    "speculative_eagle_topk": config.speculative_eagle_topk,
-                    "request_pool_size": config.request_pool_size,
-                    "capture_requests": config.capture_requests,
-                },
-                place="specs/sglang/runners/frozen_kv_graph.yaml:26",
-            )
-        if pad:
-            padded_rows = fit_idle_in_frozen_draft(config, padded_rows)
-        check_extent(
-            "idle_in_frozen_draft",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="next_in(max(0, min(align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
-            "max(captured_branches))), captured_branches)",
-        )
-        check_extent(
-            "idle_in_frozen_draft",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="next_in(max(0, min(align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
-            "max(captured_branches))), captured_branches)",
         )
         return Extents(rows, padded_rows)
 
@@ -633,7 +585,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:151
+        # specs/sglang/slots.yaml:117
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -648,9 +600,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:151",
+                place="specs/sglang/slots.yaml:117",
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:121
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -662,7 +614,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:121",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -671,7 +623,7 @@ class FrozenKvGraphDraftRunner:
     def _load_frozen_drafting(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> FrozenKvGraphDraftBatch:
-        """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
+        """The slots of capture_frozen, frozen_kv_draft."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -684,7 +636,7 @@ class FrozenKvGraphDraftRunner:
         frozen_hidden_states = None if views.frozen_hidden_states is None else live.hidden_states
         frozen_bonus_tokens = None if views.frozen_bonus_tokens is None else live.bonus_tokens
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -699,6 +651,22 @@ class FrozenKvGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
                 frozen_triton_kv_indices=views.frozen_triton_kv_indices,
                 frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
@@ -740,11 +708,11 @@ class FrozenKvGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:51
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:54
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:151
+        # specs/sglang/slots.yaml:117
         if views.frozen_hidden_states is not None:
             load_rows(
                 views.frozen_hidden_states,
@@ -752,7 +720,7 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 None,
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:121
         if views.frozen_bonus_tokens is not None:
             load_rows(
                 views.frozen_bonus_tokens,
@@ -760,14 +728,30 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 0,
             )
-        # specs/sglang/slots.yaml:158
-        # specs/sglang/slots.yaml:162
+        # specs/sglang/slots.yaml:124
+        # specs/sglang/slots.yaml:128
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
             frozen_triton_kv_indices=views.frozen_triton_kv_indices,
             frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
@@ -848,7 +832,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:121",
             )
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
@@ -897,7 +881,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:121",
             )
 
     def _execute_capturing(
@@ -919,15 +903,16 @@ class FrozenKvGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
         return output
 
-    def _execute_frozen_kv_draft(
+    def _execute_decoding(
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of frozen_kv_draft, idle_in_frozen_draft."""
+        """The steps of frozen_kv_draft."""
         # specs/sglang/runners/frozen_kv_graph.yaml:41
         batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
@@ -941,6 +926,7 @@ class FrozenKvGraphDraftRunner:
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
             place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )

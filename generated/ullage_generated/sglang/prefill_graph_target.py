@@ -27,7 +27,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
-from ullage_runtime.integers import align_up, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.ranks import Ranks
@@ -48,9 +48,20 @@ OutputT = TypeVar("OutputT")
 
 
 # specs/sglang/modes/capture_prefill.yaml:1
-def live_capture_prefill(tokens: int) -> Rows:
+def live_capture_prefill(config: Config, tokens: int) -> Rows:
     """Rows that the tensors bring in mode capture_prefill."""
-    return Rows(requests=1, tokens=tokens)
+    return Rows(
+        requests=1,
+        tokens=tokens,
+        graph_requests=1,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/capture_prefill.yaml:1
@@ -61,79 +72,169 @@ def pad_capture_prefill(rows: Rows) -> Rows:
 
 # specs/sglang/modes/capture_prefill.yaml:1
 def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
-    """Rows in mode capture_prefill as this runner has them, after prefill_bucket."""
-    requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:27
+    """Rows in mode capture_prefill as this runner has them, after prefill_bucket,
+    split_captured_context, scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
-        next_in(tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)),
     )
-    return Rows(requests, tokens)
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:107
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
-def live_extend(requests: int, tokens: int) -> Rows:
+def live_extend(config: Config, requests: int, tokens: int) -> Rows:
     """Rows that the tensors bring in mode extend."""
-    return Rows(requests=requests, tokens=tokens)
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode extend as this runner has them, after prefill_bucket."""
-    requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:27
+    """Rows in mode extend as this runner has them, after prefill_bucket, split_captured_context,
+    scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
-        next_in(tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)),
     )
-    return Rows(requests, tokens)
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:107
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+    )
 
 
 # specs/sglang/modes/mixed.yaml:1
-def live_mixed(running: int, prefills: int, prefill_tokens: int) -> Rows:
+def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int) -> Rows:
     """Rows that the tensors bring in mode mixed."""
-    return Rows(requests=running + prefills, tokens=running + prefill_tokens)
+    return Rows(
+        requests=running + prefills,
+        tokens=running + prefill_tokens,
+        graph_requests=running + prefills,
+        graph_tokens=running + prefill_tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(running + prefill_tokens, config.proxy_ranks),
+        gathered_tokens=running + prefill_tokens,
+    )
 
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
-    requests, tokens = rows
-    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:47
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
-        (tokens,) = ranks.max_of(
-            align_up(align_up(tokens, config.attn_tp_size), config.cp_align),
-            collective="mlp_sync_tokens",
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    return Rows(requests, tokens)
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
 def fit_mixed(config: Config, rows: Rows) -> Rows:
-    """Rows in mode mixed as this runner has them, after prefill_bucket."""
-    requests, tokens = rows
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:27
+    """Rows in mode mixed as this runner has them, after prefill_bucket, split_captured_context,
+    scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
-        next_in(tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)),
     )
-    return Rows(requests, tokens)
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:107
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+    )
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -247,8 +348,8 @@ class PrefillGraphTargetRunner:
                 return True
             case Mode.EXTEND | Mode.MIXED:
                 return (
-                    extents.padded.tokens <= max(present(config.captured_tokens))
-                    and next_in(extents.padded.tokens, present(config.captured_tokens))
+                    extents.padded.graph_tokens <= max(present(config.captured_tokens))
+                    and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
                     <= 2 * extents.rows.tokens
                     and (
                         not config.whole_prefill_graph
@@ -373,7 +474,7 @@ class PrefillGraphTargetRunner:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = live_capture_prefill(tokens)
+        rows = live_capture_prefill(config, tokens)
         if sources:
             self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
@@ -398,6 +499,25 @@ class PrefillGraphTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_tokens)",
+        )
+        check_extent(
+            "capture_prefill",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "capture_prefill",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured_tokens), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -452,12 +572,12 @@ class PrefillGraphTargetRunner:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = live_extend(requests, tokens)
+            rows = live_extend(config, requests, tokens)
             if sources:
                 self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -466,13 +586,13 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
-        if pad and padded_rows.tokens > max(present(config.captured_tokens)):
+        # specs/sglang/runners/prefill_graph.yaml:30
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
-                "tokens <= max(captured_tokens)",
+                "graph_tokens <= max(captured_tokens)",
                 {
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -495,16 +615,19 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:30",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
+        # specs/sglang/runners/prefill_graph.yaml:31
+        if (
+            pad
+            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        ):
             raise broken_relation(
                 "extend",
-                "next_in(tokens, captured_tokens) <= 2 * live_tokens",
+                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
                 {
                     "live_tokens": rows.tokens,
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -527,9 +650,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:31",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:32
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -544,7 +667,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -571,6 +694,25 @@ class PrefillGraphTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_tokens)",
+        )
+        check_extent(
+            "extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured_tokens), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -650,12 +792,12 @@ class PrefillGraphTargetRunner:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
-            rows = live_mixed(running, prefills, prefill_tokens)
+            rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
                 self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = (
             pad.rows
@@ -664,13 +806,13 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
-        if pad and padded_rows.tokens > max(present(config.captured_tokens)):
+        # specs/sglang/runners/prefill_graph.yaml:30
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
-                "tokens <= max(captured_tokens)",
+                "graph_tokens <= max(captured_tokens)",
                 {
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -693,16 +835,19 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:30",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if pad and next_in(padded_rows.tokens, present(config.captured_tokens)) > 2 * rows.tokens:
+        # specs/sglang/runners/prefill_graph.yaml:31
+        if (
+            pad
+            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        ):
             raise broken_relation(
                 "mixed",
-                "next_in(tokens, captured_tokens) <= 2 * live_tokens",
+                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
                 {
                     "live_tokens": rows.tokens,
-                    "tokens": padded_rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -725,9 +870,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:31",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:32
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -742,7 +887,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -769,6 +914,25 @@ class PrefillGraphTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_tokens)",
+        )
+        check_extent(
+            "mixed",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(max(captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "mixed",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(max(captured_tokens), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -816,29 +980,29 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:63",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:66
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
                 "pipeline_residual",
                 live.pipeline_residual,
-                shape=(rows.tokens, config.hidden_size),
+                shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:66",
             )
-        # specs/sglang/slots.yaml:253
+        # specs/sglang/slots.yaml:171
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -849,10 +1013,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:171",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:174
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -863,10 +1027,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:174",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:177
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -877,10 +1041,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:177",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:180
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -889,10 +1053,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:180",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:183
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -903,10 +1067,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:183",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:186
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -915,10 +1079,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:186",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:190
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -927,9 +1091,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:190",
             )
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:193
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -938,9 +1102,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:193",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:197
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -949,9 +1113,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:197",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:201
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -960,9 +1124,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:201",
             )
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:204
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -971,7 +1135,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:204",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -981,7 +1145,6 @@ class PrefillGraphTargetRunner:
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> PrefillGraphTargetBatch:
         """The slots of capture_prefill, extend, mixed."""
-        config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
@@ -1020,7 +1183,7 @@ class PrefillGraphTargetRunner:
             None if views.static_mamba_track_seqlens is None else live.mamba_track_seqlens
         )
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -1035,6 +1198,22 @@ class PrefillGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 context_share_embeds=views.context_share_embeds,
                 context_share_positions=views.context_share_positions,
                 input_ids=input_ids,
@@ -1049,32 +1228,11 @@ class PrefillGraphTargetRunner:
                 static_req_pool_indices=static_req_pool_indices,
                 static_orig_seq_lens=static_orig_seq_lens,
                 static_seq_lens_cpu=static_seq_lens_cpu,
-                prefix_starts=views.prefix_starts,
-                prefix_seq_lens=views.prefix_seq_lens,
-                prefix_cu_seq_lens=views.prefix_cu_seq_lens,
-                prefix_kv_indices=views.prefix_kv_indices,
-                prefix_starts_cpu=views.prefix_starts_cpu,
-                prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
-                static_input_embeds=views.static_input_embeds,
                 static_mrope_positions=static_mrope_positions,
                 static_mamba_track_indices=static_mamba_track_indices,
                 static_mamba_track_mask=static_mamba_track_mask,
                 static_mamba_track_seqlens=static_mamba_track_seqlens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
+                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
@@ -1091,78 +1249,75 @@ class PrefillGraphTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:63
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:89
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:66
         if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:253
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:171
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:174
         if views.static_extend_seq_lens is not None:
             load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:177
         if views.static_extend_prefix_lens is not None:
             load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:180
         if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
             load_rows(
                 views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:183
         if views.static_req_pool_indices is not None:
             load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:186
         if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
             load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:190
         if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
             load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:275
-        # specs/sglang/slots.yaml:278
-        # specs/sglang/slots.yaml:281
-        # specs/sglang/slots.yaml:284
-        # specs/sglang/slots.yaml:287
-        # specs/sglang/slots.yaml:290
-        # specs/sglang/slots.yaml:293
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:193
         if views.static_mrope_positions is not None and static_mrope_positions is not None:
             load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:197
         if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
             load_rows(
                 views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:201
         if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
             load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:204
         if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
             load_rows(
                 views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
             )
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            )
+        # specs/sglang/slots.yaml:212
+        write_scalar(views.num_token_non_padded, rows.tokens)
         batch = PrefillGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             context_share_embeds=views.context_share_embeds,
             context_share_positions=views.context_share_positions,
             input_ids=views.input_ids if input_ids is not None else None,
@@ -1185,13 +1340,6 @@ class PrefillGraphTargetRunner:
             static_seq_lens_cpu=views.static_seq_lens_cpu
             if static_seq_lens_cpu is not None
             else None,
-            prefix_starts=views.prefix_starts,
-            prefix_seq_lens=views.prefix_seq_lens,
-            prefix_cu_seq_lens=views.prefix_cu_seq_lens,
-            prefix_kv_indices=views.prefix_kv_indices,
-            prefix_starts_cpu=views.prefix_starts_cpu,
-            prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
-            static_input_embeds=views.static_input_embeds,
             static_mrope_positions=views.static_mrope_positions
             if static_mrope_positions is not None
             else None,
@@ -1251,7 +1399,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:171",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1260,7 +1408,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:174",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1269,7 +1417,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:177",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1278,7 +1426,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:180",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1287,7 +1435,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:183",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1296,7 +1444,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:186",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1305,7 +1453,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:190",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1314,7 +1462,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:193",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1323,7 +1471,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:197",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1332,7 +1480,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:204",
             )
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
@@ -1351,13 +1499,6 @@ class PrefillGraphTargetRunner:
         poison_around(self.registry.static_req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.static_orig_seq_lens, live.orig_seq_lens)
         poison_around(self.registry.static_seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.prefix_starts, None)
-        poison_around(self.registry.prefix_seq_lens, None)
-        poison_around(self.registry.prefix_cu_seq_lens, None)
-        poison_around(self.registry.prefix_kv_indices, None)
-        poison_around(self.registry.prefix_starts_cpu, None)
-        poison_around(self.registry.prefix_seq_lens_cpu, None)
-        poison_around(self.registry.static_input_embeds, None)
         poison_around(self.registry.static_mrope_positions, live.mrope_positions)
         poison_around(self.registry.static_mamba_track_indices, live.mamba_track_indices)
         poison_around(self.registry.static_mamba_track_mask, live.mamba_track_mask)
@@ -1380,70 +1521,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:171"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:174",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:177",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:180",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:183",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:186",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:190",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:193",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:197",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:201",
             )
 
     def _execute_capturing(
@@ -1451,26 +1592,27 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:60
+        # specs/sglang/runners/prefill_graph.yaml:53
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:54
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:62
+            # specs/sglang/runners/prefill_graph.yaml:55
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:63
+        # specs/sglang/runners/prefill_graph.yaml:56
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:67
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:68
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:71
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:71",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output
 
@@ -1479,23 +1621,24 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of extend, mixed."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:60
+        # specs/sglang/runners/prefill_graph.yaml:53
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:54
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:62
+            # specs/sglang/runners/prefill_graph.yaml:55
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:67
+        # specs/sglang/runners/prefill_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:68
+            # specs/sglang/runners/prefill_graph.yaml:61
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:71
+        # specs/sglang/runners/prefill_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:71",
+            place="specs/sglang/runners/prefill_graph.yaml:64",
         )
         return output

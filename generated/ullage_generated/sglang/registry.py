@@ -20,8 +20,6 @@ from ullage_runtime.version import require_generated_code_version
 from .batch import Rows
 from .capacities import (
     DecodeGraphTargetCapacities,
-    DflashGraphDraftCapacities,
-    DflashWorkerDraftCapacities,
     DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
@@ -135,64 +133,47 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:52
-    ngram_out_column_starts: Tensor | None
-    """[requests]: where the tokens that are written begin."""
-    # specs/sglang/slots.yaml:55
-    ngram_out_req_lens: Tensor | None
-    """[requests]: tokens of a request to write."""
-    # specs/sglang/slots.yaml:58
-    ngram_skip_update: Tensor | None
-    """[requests]: whether the table is left as it is."""
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:67
-    dllm_input_state: Tensor | None
-    """[tokens, hidden_size]: the states that inputs are prepared from."""
-    # specs/sglang/slots.yaml:70
-    aux_hidden_states: Tensor | None
-    """[tokens, draft_input_size]: what the draft model takes from the target."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
     """[tokens, vocab_size]: logits of every row of a graph."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
+    """[proxy_tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:216
+    first_num_token_non_padded: Tensor | None
+    """[1]: the same of the first of two batches that overlap."""
+    # specs/sglang/slots.yaml:219
+    second_num_token_non_padded: Tensor | None
+    """[1]: and of the second."""
 
     @classmethod
     def layout(
@@ -222,6 +203,7 @@ class DecodeGraphTargetRegistry:
                 torch.int32,
             ),
             SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.has_tables:
             compute_slots.append(
@@ -345,13 +327,7 @@ class DecodeGraphTargetRegistry:
                 )
             )
         if config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "encoder_lens",
-                    (capacities.requests,),
-                    (torch.int64 if device.type == "cpu" else torch.int32),
-                )
-            )
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -364,40 +340,6 @@ class DecodeGraphTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
-        if config.ngram_embedding:
-            compute_slots.append(
-                SlotShape("ngram_out_column_starts", (capacities.requests,), torch.int32)
-            )
-        if config.ngram_embedding:
-            compute_slots.append(
-                SlotShape("ngram_out_req_lens", (capacities.requests,), torch.int32)
-            )
-        if config.ngram_embedding:
-            compute_slots.append(SlotShape("ngram_skip_update", (capacities.requests,), torch.bool))
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
-            )
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
-            )
-        if config.prepares_dllm_inputs:
-            compute_slots.append(
-                SlotShape(
-                    "dllm_input_state",
-                    (capacities.tokens, config.hidden_size),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.has_block_graph:
-            compute_slots.append(
-                SlotShape(
-                    "aux_hidden_states",
-                    (capacities.tokens, present(config.draft_input_size)),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
         if config.enable_decode_graph:
             compute_slots.append(
                 SlotShape("graph_logits", (capacities.tokens, config.vocab_size), torch.float32)
@@ -406,7 +348,7 @@ class DecodeGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -414,12 +356,14 @@ class DecodeGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
+        if config.enable_two_batch_overlap:
+            compute_slots.append(SlotShape("first_num_token_non_padded", (1,), torch.int32))
+        if config.enable_two_batch_overlap:
+            compute_slots.append(SlotShape("second_num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -520,21 +464,6 @@ class DecodeGraphTargetRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
-            ngram_out_column_starts=compute.slot("ngram_out_column_starts")
-            if config.ngram_embedding
-            else None,
-            ngram_out_req_lens=compute.slot("ngram_out_req_lens")
-            if config.ngram_embedding
-            else None,
-            ngram_skip_update=compute.slot("ngram_skip_update") if config.ngram_embedding else None,
-            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
-            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
-            if config.kv_canary
-            else None,
-            dllm_input_state=compute.slot("dllm_input_state")
-            if config.prepares_dllm_inputs
-            else None,
-            aux_hidden_states=compute.slot("aux_hidden_states") if config.has_block_graph else None,
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             custom_mask=compute.slot("custom_mask"),
@@ -543,8 +472,12 @@ class DecodeGraphTargetRegistry:
             if config.pp_size > 1
             else None,
             pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
+            num_token_non_padded=compute.slot("num_token_non_padded"),
+            first_num_token_non_padded=compute.slot("first_num_token_non_padded")
+            if config.enable_two_batch_overlap
+            else None,
+            second_num_token_non_padded=compute.slot("second_num_token_non_padded")
+            if config.enable_two_batch_overlap
             else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -592,13 +525,6 @@ class DecodeGraphTargetRegistry:
             self.mamba_track_mask,
             self.ngram_column_starts,
             self.ngram_req_lens,
-            self.ngram_out_column_starts,
-            self.ngram_out_req_lens,
-            self.ngram_skip_update,
-            self.canary_request_ids,
-            self.canary_bootstrap_rooms,
-            self.dllm_input_state,
-            self.aux_hidden_states,
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.custom_mask,
@@ -606,6 +532,8 @@ class DecodeGraphTargetRegistry:
             self.pipeline_hidden_states,
             self.pipeline_residual,
             self.num_token_non_padded,
+            self.first_num_token_non_padded,
+            self.second_num_token_non_padded,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -674,42 +602,32 @@ class DecodeGraphTargetViews:
     seq_lens_cpu: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:52
-    ngram_out_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:55
-    ngram_out_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:58
-    ngram_skip_update: Tensor | None
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    # specs/sglang/slots.yaml:67
-    dllm_input_state: Tensor | None
-    # specs/sglang/slots.yaml:70
-    aux_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:57
     custom_mask: Tensor
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:60
     graph_logits: Tensor | None
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:216
+    first_num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:219
+    second_num_token_non_padded: Tensor | None
 
     @classmethod
     def of(
@@ -822,29 +740,6 @@ class DecodeGraphTargetViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else padded_view(registry.ngram_out_column_starts, rows.requests),
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else padded_view(registry.ngram_out_req_lens, rows.requests),
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else padded_view(registry.ngram_skip_update, rows.requests),
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else padded_view(registry.canary_request_ids, rows.requests),
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else padded_view(registry.dllm_input_state, rows.tokens, config.hidden_size),
-            aux_hidden_states=None
-            if registry.aux_hidden_states is None
-            else clipped_view(
-                registry.aux_hidden_states, rows.tokens, present(config.draft_input_size)
-            ),
             global_num_tokens=padded_view(
                 registry.global_num_tokens,
                 config.num_dp_ranks if config.require_mlp_tp_gather else 1,
@@ -862,586 +757,21 @@ class DecodeGraphTargetViews:
             else clipped_view(registry.graph_logits, rows.tokens, config.vocab_size),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
-        )
-
-
-# specs/sglang/runners/dflash_graph.yaml:1
-@dataclass(frozen=True, slots=True)
-class DflashGraphDraftRegistry:
-    """The static buffers of the runner dflash_graph of worker draft, each at its capacity."""
-
-    regions: Regions
-    # specs/sglang/slots.yaml:3
-    input_ids: Tensor
-    """[tokens]: token ids."""
-    # specs/sglang/slots.yaml:6
-    positions: Tensor
-    """[tokens]: rotary positions."""
-    # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor
-    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor
-    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
-    # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor
-    """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:21
-    seq_lens: Tensor
-    """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor
-    """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor
-    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor
-    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:80
-    custom_mask: Tensor
-    """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
-    graph is captured.
-    """
-    # specs/sglang/slots.yaml:191
-    block_input_embeds: Tensor | None
-    """[tokens, draft_hidden_size]: embeddings of the block."""
-    # specs/sglang/slots.yaml:194
-    block_proposals: Tensor | None
-    """[requests * proposed_tokens]: the proposed tokens of every block."""
-    # specs/sglang/slots.yaml:197
-    block_local_max: Tensor | None
-    """[requests * proposed_tokens]: the best score among the tokens of this rank."""
-    # specs/sglang/slots.yaml:200
-    block_local_ids: Tensor | None
-    """[requests * proposed_tokens]: and the token that has it."""
-    # specs/sglang/slots.yaml:203
-    block_gathered_max: Tensor | None
-    """[tp_size, requests * proposed_tokens]: the best scores of all ranks."""
-    # specs/sglang/slots.yaml:206
-    block_gathered_ids: Tensor | None
-    """[tp_size, requests * proposed_tokens]: and their tokens."""
-    # specs/sglang/slots.yaml:209
-    block_best_rank: Tensor | None
-    """[1, requests * proposed_tokens]: which rank has the best of all."""
-    # specs/sglang/slots.yaml:212
-    block_selected_ids: Tensor | None
-    """[1, requests * proposed_tokens]: its token."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
-
-    @classmethod
-    def layout(
-        cls,
-        config: Config,
-        capacities: DflashGraphDraftCapacities,
-        *,
-        device: torch.device,
-        debug: DebugOptions,
-    ) -> RunnerLayout:
-        """Where the buffers lie from the runner's own start."""
-        compute_slots: list[SlotShape] = [
-            SlotShape("input_ids", (capacities.tokens,), torch.int64),
-            SlotShape("positions", (capacities.tokens,), torch.int64),
-            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
-            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
-            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
-            SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape(
-                "global_num_tokens",
-                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
-                torch.int32,
-            ),
-            SlotShape(
-                "global_num_tokens_for_logprob",
-                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
-                torch.int32,
-            ),
-            SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
-        ]
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
-            )
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
-            )
-        if config.has_block_graph:
-            compute_slots.append(
-                SlotShape(
-                    "block_input_embeds",
-                    (capacities.tokens, present(config.draft_hidden_size)),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.samples_blocks:
-            compute_slots.append(
-                SlotShape("block_proposals", (capacities.block_proposals_0,), torch.int64)
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape(
-                    "block_local_max",
-                    (capacities.block_local_max_0,),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape("block_local_ids", (capacities.block_local_ids_0,), torch.int64)
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape(
-                    "block_gathered_max",
-                    (config.tp_size, capacities.block_gathered_max_1),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape(
-                    "block_gathered_ids",
-                    (config.tp_size, capacities.block_gathered_ids_1),
-                    torch.int64,
-                )
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape("block_best_rank", (1, capacities.block_best_rank_1), torch.int64)
-            )
-        if config.samples_over_ranks:
-            compute_slots.append(
-                SlotShape("block_selected_ids", (1, capacities.block_selected_ids_1), torch.int64)
-            )
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
-        host_slots: list[SlotShape] = [
-            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
-        ]
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
-
-    @classmethod
-    def allocate(
-        cls,
-        config: Config,
-        capacities: DflashGraphDraftCapacities,
-        *,
-        device: torch.device | str,
-        debug: bool | DebugOptions = False,
-        regions: Regions | None = None,
-    ) -> DflashGraphDraftRegistry:
-        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
-
-        ConfigurationError if the configuration is not legal; ValueError if the capacities are
-        less than it needs, or the regions are for another configuration, device or debug mode.
-        """
-        config.validate()
-        require_capacities(
-            "dflash_graph of worker draft", capacities, DflashGraphDraftCapacities.of(config)
-        )
-        device, debug = torch.device(device), DebugOptions.of(debug)
-        layout = cls.layout(config, capacities, device=device, debug=debug)
-        if regions is None:
-            regions = Regions.alone(
-                "dflash_graph of worker draft", layout, device=device, debug=debug
-            )
-        regions.require_made_for(layout, device=device, debug=debug)
-        compute = regions.compute
-        host = regions.host
-        return cls(
-            regions=regions,
-            input_ids=compute.slot("input_ids"),
-            positions=compute.slot("positions"),
-            out_cache_loc=compute.slot("out_cache_loc"),
-            mrope_positions=compute.slot("mrope_positions"),
-            req_pool_indices=compute.slot("req_pool_indices"),
-            seq_lens=compute.slot("seq_lens"),
-            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
-            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
-            if config.kv_canary
-            else None,
-            global_num_tokens=compute.slot("global_num_tokens"),
-            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
-            custom_mask=compute.slot("custom_mask"),
-            block_input_embeds=compute.slot("block_input_embeds")
-            if config.has_block_graph
-            else None,
-            block_proposals=compute.slot("block_proposals") if config.samples_blocks else None,
-            block_local_max=compute.slot("block_local_max") if config.samples_over_ranks else None,
-            block_local_ids=compute.slot("block_local_ids") if config.samples_over_ranks else None,
-            block_gathered_max=compute.slot("block_gathered_max")
-            if config.samples_over_ranks
-            else None,
-            block_gathered_ids=compute.slot("block_gathered_ids")
-            if config.samples_over_ranks
-            else None,
-            block_best_rank=compute.slot("block_best_rank") if config.samples_over_ranks else None,
-            block_selected_ids=compute.slot("block_selected_ids")
-            if config.samples_over_ranks
-            else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
-            else None,
-            seq_lens_cpu=host.slot("seq_lens_cpu"),
-        )
-
-    @property
-    def arenas(self) -> tuple[Arena, ...]:
-        """The arenas that the buffers lie in."""
-        return self.regions.arenas
-
-    @property
-    def slots(self) -> tuple[Tensor, ...]:
-        """Every buffer that this configuration has."""
-        slots = (
-            self.input_ids,
-            self.positions,
-            self.out_cache_loc,
-            self.mrope_positions,
-            self.req_pool_indices,
-            self.seq_lens,
-            self.seq_lens_cpu,
-            self.canary_request_ids,
-            self.canary_bootstrap_rooms,
-            self.global_num_tokens,
-            self.global_num_tokens_for_logprob,
-            self.custom_mask,
-            self.block_input_embeds,
-            self.block_proposals,
-            self.block_local_max,
-            self.block_local_ids,
-            self.block_gathered_max,
-            self.block_gathered_ids,
-            self.block_best_rank,
-            self.block_selected_ids,
-            self.num_token_non_padded,
-        )
-        return tuple(slot for slot in slots if slot is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class DflashGraphDraftViews:
-    """What a batch of one padded shape sees of the buffers."""
-
-    # specs/sglang/slots.yaml:3
-    input_ids: Tensor
-    # specs/sglang/slots.yaml:6
-    positions: Tensor
-    # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor
-    # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:21
-    seq_lens: Tensor
-    # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:80
-    custom_mask: Tensor
-    # specs/sglang/slots.yaml:191
-    block_input_embeds: Tensor | None
-    # specs/sglang/slots.yaml:194
-    block_proposals: Tensor | None
-    # specs/sglang/slots.yaml:197
-    block_local_max: Tensor | None
-    # specs/sglang/slots.yaml:200
-    block_local_ids: Tensor | None
-    # specs/sglang/slots.yaml:203
-    block_gathered_max: Tensor | None
-    # specs/sglang/slots.yaml:206
-    block_gathered_ids: Tensor | None
-    # specs/sglang/slots.yaml:209
-    block_best_rank: Tensor | None
-    # specs/sglang/slots.yaml:212
-    block_selected_ids: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-
-    @classmethod
-    def of(
-        cls, registry: DflashGraphDraftRegistry, config: Config, rows: Rows
-    ) -> DflashGraphDraftViews:
-        """Views of the heads that `rows` padded rows take."""
-        return cls(
-            input_ids=padded_view(registry.input_ids, rows.tokens),
-            positions=padded_view(registry.positions, rows.tokens),
-            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
-            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
-            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
-            seq_lens=padded_view(registry.seq_lens, rows.requests),
-            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else padded_view(registry.canary_request_ids, rows.requests),
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
-            global_num_tokens=padded_view(
-                registry.global_num_tokens,
-                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-            ),
-            global_num_tokens_for_logprob=padded_view(
-                registry.global_num_tokens_for_logprob,
-                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-            ),
-            custom_mask=clipped_view(
-                registry.custom_mask,
-                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
-            ),
-            block_input_embeds=None
-            if registry.block_input_embeds is None
-            else padded_view(
-                registry.block_input_embeds, rows.tokens, present(config.draft_hidden_size)
-            ),
-            block_proposals=None
-            if registry.block_proposals is None
-            else padded_view(
-                registry.block_proposals, rows.requests * present(config.proposed_tokens)
-            ),
-            block_local_max=None
-            if registry.block_local_max is None
-            else padded_view(
-                registry.block_local_max, rows.requests * present(config.proposed_tokens)
-            ),
-            block_local_ids=None
-            if registry.block_local_ids is None
-            else padded_view(
-                registry.block_local_ids, rows.requests * present(config.proposed_tokens)
-            ),
-            block_gathered_max=None
-            if registry.block_gathered_max is None
-            else padded_view(
-                registry.block_gathered_max,
-                config.tp_size,
-                rows.requests * present(config.proposed_tokens),
-            ),
-            block_gathered_ids=None
-            if registry.block_gathered_ids is None
-            else padded_view(
-                registry.block_gathered_ids,
-                config.tp_size,
-                rows.requests * present(config.proposed_tokens),
-            ),
-            block_best_rank=None
-            if registry.block_best_rank is None
-            else padded_view(
-                registry.block_best_rank, 1, rows.requests * present(config.proposed_tokens)
-            ),
-            block_selected_ids=None
-            if registry.block_selected_ids is None
-            else padded_view(
-                registry.block_selected_ids, 1, rows.requests * present(config.proposed_tokens)
-            ),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
-        )
-
-
-# specs/sglang/runners/dflash_worker.yaml:1
-@dataclass(frozen=True, slots=True)
-class DflashWorkerDraftRegistry:
-    """The static buffers of the runner dflash_worker of worker draft, each at its capacity."""
-
-    regions: Regions
-    # specs/sglang/slots.yaml:215
-    laid_out_ids: Tensor | None
-    """[tokens]: the last token of each request, and masks."""
-    # specs/sglang/slots.yaml:218
-    laid_out_positions: Tensor | None
-    """[tokens]: their rotary positions."""
-    # specs/sglang/slots.yaml:221
-    laid_out_tokens: Tensor | None
-    """[tokens]: the last token of each request, and the drafts."""
-    # specs/sglang/slots.yaml:224
-    laid_out_cache_loc: Tensor | None
-    """[tokens]: key-value slots of the block."""
-    # specs/sglang/slots.yaml:228
-    laid_out_end: Tensor | None
-    """[requests]: where the block of each request ends."""
-    # specs/sglang/slots.yaml:231
-    laid_out_seq_lens_cpu: Tensor | None
-    """[requests]: tokens of each sequence."""
-
-    @classmethod
-    def layout(
-        cls,
-        config: Config,
-        capacities: DflashWorkerDraftCapacities,
-        *,
-        device: torch.device,
-        debug: DebugOptions,
-    ) -> RunnerLayout:
-        """Where the buffers lie from the runner's own start."""
-        compute_slots: list[SlotShape] = []
-        host_slots: list[SlotShape] = []
-        kept_compute_slots: list[SlotShape] = []
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_compute_slots.append(SlotShape("laid_out_ids", (capacities.tokens,), torch.int64))
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_compute_slots.append(
-                SlotShape("laid_out_positions", (capacities.tokens,), torch.int64)
-            )
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_compute_slots.append(
-                SlotShape("laid_out_tokens", (capacities.tokens,), torch.int64)
-            )
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_compute_slots.append(
-                SlotShape("laid_out_cache_loc", (capacities.tokens,), torch.int64)
-            )
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_compute_slots.append(
-                SlotShape("laid_out_end", (capacities.requests,), torch.int32)
-            )
-        kept_host_slots: list[SlotShape] = []
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
-            kept_host_slots.append(
-                SlotShape("laid_out_seq_lens_cpu", (capacities.requests,), torch.int32)
-            )
-        return RunnerLayout.of(
-            compute_slots,
-            host_slots,
-            kept_compute=kept_compute_slots,
-            kept_host=kept_host_slots,
-            debug=debug,
-        )
-
-    @classmethod
-    def allocate(
-        cls,
-        config: Config,
-        capacities: DflashWorkerDraftCapacities,
-        *,
-        device: torch.device | str,
-        debug: bool | DebugOptions = False,
-        regions: Regions | None = None,
-    ) -> DflashWorkerDraftRegistry:
-        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
-
-        ConfigurationError if the configuration is not legal; ValueError if the capacities are
-        less than it needs, or the regions are for another configuration, device or debug mode.
-        """
-        config.validate()
-        require_capacities(
-            "dflash_worker of worker draft", capacities, DflashWorkerDraftCapacities.of(config)
-        )
-        device, debug = torch.device(device), DebugOptions.of(debug)
-        layout = cls.layout(config, capacities, device=device, debug=debug)
-        if regions is None:
-            regions = Regions.alone(
-                "dflash_worker of worker draft", layout, device=device, debug=debug
-            )
-        regions.require_made_for(layout, device=device, debug=debug)
-        kept_compute = regions.kept_compute
-        kept_host = regions.kept_host
-        return cls(
-            regions=regions,
-            laid_out_ids=kept_compute.slot("laid_out_ids")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-            laid_out_positions=kept_compute.slot("laid_out_positions")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-            laid_out_tokens=kept_compute.slot("laid_out_tokens")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-            laid_out_cache_loc=kept_compute.slot("laid_out_cache_loc")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-            laid_out_end=kept_compute.slot("laid_out_end")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-            laid_out_seq_lens_cpu=kept_host.slot("laid_out_seq_lens_cpu")
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None,
-        )
-
-    @property
-    def arenas(self) -> tuple[Arena, ...]:
-        """The arenas that the buffers lie in."""
-        return self.regions.arenas
-
-    @property
-    def slots(self) -> tuple[Tensor, ...]:
-        """Every buffer that this configuration has."""
-        slots = (
-            self.laid_out_ids,
-            self.laid_out_positions,
-            self.laid_out_tokens,
-            self.laid_out_cache_loc,
-            self.laid_out_end,
-            self.laid_out_seq_lens_cpu,
-        )
-        return tuple(slot for slot in slots if slot is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class DflashWorkerDraftViews:
-    """What a batch of one padded shape sees of the buffers."""
-
-    # specs/sglang/slots.yaml:215
-    laid_out_ids: Tensor | None
-    # specs/sglang/slots.yaml:218
-    laid_out_positions: Tensor | None
-    # specs/sglang/slots.yaml:221
-    laid_out_tokens: Tensor | None
-    # specs/sglang/slots.yaml:224
-    laid_out_cache_loc: Tensor | None
-    # specs/sglang/slots.yaml:228
-    laid_out_end: Tensor | None
-    # specs/sglang/slots.yaml:231
-    laid_out_seq_lens_cpu: Tensor | None
-
-    @classmethod
-    def of(cls, registry: DflashWorkerDraftRegistry, rows: Rows) -> DflashWorkerDraftViews:
-        """Views of the heads that `rows` padded rows take."""
-        return cls(
-            laid_out_ids=None
-            if registry.laid_out_ids is None
-            else padded_view(registry.laid_out_ids, rows.tokens),
-            laid_out_positions=None
-            if registry.laid_out_positions is None
-            else padded_view(registry.laid_out_positions, rows.tokens),
-            laid_out_tokens=None
-            if registry.laid_out_tokens is None
-            else padded_view(registry.laid_out_tokens, rows.tokens),
-            laid_out_cache_loc=None
-            if registry.laid_out_cache_loc is None
-            else padded_view(registry.laid_out_cache_loc, rows.tokens),
-            laid_out_end=None
-            if registry.laid_out_end is None
-            else padded_view(registry.laid_out_end, rows.requests),
-            laid_out_seq_lens_cpu=None
-            if registry.laid_out_seq_lens_cpu is None
-            else padded_view(registry.laid_out_seq_lens_cpu, rows.requests),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else padded_view(registry.first_num_token_non_padded, 1),
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else padded_view(registry.second_num_token_non_padded, 1),
         )
 
 
@@ -1478,34 +808,31 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:144
-    draft_extend_seed_topk: Tensor | None
-    """[tokens, draft_index_topk]: the same for the next draft."""
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
 
@@ -1574,14 +901,6 @@ class DraftExtendGraphDraftRegistry:
         if config.catches_up_in_graphs and config.mamba_extra_buffer:
             compute_slots.append(
                 SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
-            )
-        if config.has_draft_extend_graph and present(config.draft_index_topk) > 0:
-            compute_slots.append(
-                SlotShape(
-                    "draft_extend_seed_topk",
-                    (capacities.tokens, present(config.draft_index_topk)),
-                    torch.int32,
-                )
             )
         if config.has_draft_extend_graph:
             compute_slots.append(
@@ -1658,9 +977,6 @@ class DraftExtendGraphDraftRegistry:
             draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
             if config.catches_up_in_graphs and config.mamba_extra_buffer
             else None,
-            draft_extend_seed_topk=compute.slot("draft_extend_seed_topk")
-            if config.has_draft_extend_graph and present(config.draft_index_topk) > 0
-            else None,
             draft_logits=compute.slot("draft_logits") if config.has_draft_extend_graph else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -1691,7 +1007,6 @@ class DraftExtendGraphDraftRegistry:
             self.num_accept_tokens,
             self.select_index,
             self.draft_mamba_track_indices,
-            self.draft_extend_seed_topk,
             self.draft_logits,
         )
         return tuple(slot for slot in slots if slot is not None)
@@ -1719,25 +1034,23 @@ class DraftExtendGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:144
-    draft_extend_seed_topk: Tensor | None
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
 
     @classmethod
@@ -1787,11 +1100,6 @@ class DraftExtendGraphDraftViews:
             draft_mamba_track_indices=None
             if registry.draft_mamba_track_indices is None
             else padded_view(registry.draft_mamba_track_indices, rows.requests),
-            draft_extend_seed_topk=None
-            if registry.draft_extend_seed_topk is None
-            else padded_view(
-                registry.draft_extend_seed_topk, rows.tokens, present(config.draft_index_topk)
-            ),
             draft_logits=None
             if registry.draft_logits is None
             else padded_view(
@@ -1850,48 +1158,36 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:97
+    # specs/sglang/slots.yaml:74
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:100
+    # specs/sglang/slots.yaml:77
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:103
+    # specs/sglang/slots.yaml:80
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:106
+    # specs/sglang/slots.yaml:83
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:109
+    # specs/sglang/slots.yaml:86
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:112
+    # specs/sglang/slots.yaml:89
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
-    # specs/sglang/slots.yaml:118
-    draft_sampling_seed: Tensor | None
-    """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:121
-    draft_seed_topk: Tensor | None
-    """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
 
     @classmethod
     def layout(
@@ -1978,14 +1274,6 @@ class DraftGraphDraftRegistry:
                     torch.int32,
                 )
             )
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
-            )
-        if config.kv_canary:
-            compute_slots.append(
-                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
-            )
         if config.has_draft_graph:
             compute_slots.append(
                 SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
@@ -2030,18 +1318,6 @@ class DraftGraphDraftRegistry:
                     "draft_probs",
                     (capacities.requests, present(config.draft_vocab_size)),
                     torch.float32,
-                )
-            )
-        if config.seeds_drafts:
-            compute_slots.append(
-                SlotShape("draft_sampling_seed", (capacities.requests,), torch.int64)
-            )
-        if config.has_draft_graph and present(config.draft_index_topk) > 0:
-            compute_slots.append(
-                SlotShape(
-                    "draft_seed_topk",
-                    (capacities.requests, present(config.draft_index_topk)),
-                    torch.int32,
                 )
             )
         host_slots: list[SlotShape] = [
@@ -2102,10 +1378,6 @@ class DraftGraphDraftRegistry:
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
             seq_lens=compute.slot("seq_lens"),
-            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
-            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
-            if config.kv_canary
-            else None,
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             draft_cache_loc=compute.slot("draft_cache_loc") if config.has_draft_graph else None,
@@ -2123,12 +1395,6 @@ class DraftGraphDraftRegistry:
             draft_top_ks=compute.slot("draft_top_ks") if config.has_draft_graph else None,
             draft_probs=compute.slot("draft_probs")
             if config.has_draft_graph and present(config.speculative_use_rejection_sampling)
-            else None,
-            draft_sampling_seed=compute.slot("draft_sampling_seed")
-            if config.seeds_drafts
-            else None,
-            draft_seed_topk=compute.slot("draft_seed_topk")
-            if config.has_draft_graph and present(config.draft_index_topk) > 0
             else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
@@ -2154,8 +1420,6 @@ class DraftGraphDraftRegistry:
             self.req_pool_indices,
             self.seq_lens,
             self.seq_lens_cpu,
-            self.canary_request_ids,
-            self.canary_bootstrap_rooms,
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.draft_cache_loc,
@@ -2166,8 +1430,6 @@ class DraftGraphDraftRegistry:
             self.draft_temperatures,
             self.draft_top_ks,
             self.draft_probs,
-            self.draft_sampling_seed,
-            self.draft_seed_topk,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2200,34 +1462,26 @@ class DraftGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
-    # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:69
     draft_cache_loc: Tensor | None
-    # specs/sglang/slots.yaml:97
+    # specs/sglang/slots.yaml:74
     draft_seq_lens_of_one: Tensor | None
-    # specs/sglang/slots.yaml:100
+    # specs/sglang/slots.yaml:77
     draft_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:103
+    # specs/sglang/slots.yaml:80
     draft_topk_index: Tensor | None
-    # specs/sglang/slots.yaml:106
+    # specs/sglang/slots.yaml:83
     draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:109
+    # specs/sglang/slots.yaml:86
     draft_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:112
+    # specs/sglang/slots.yaml:89
     draft_top_ks: Tensor | None
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
-    # specs/sglang/slots.yaml:118
-    draft_sampling_seed: Tensor | None
-    # specs/sglang/slots.yaml:121
-    draft_seed_topk: Tensor | None
 
     @classmethod
     def of(
@@ -2284,12 +1538,6 @@ class DraftGraphDraftViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else padded_view(registry.canary_request_ids, rows.requests),
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
             global_num_tokens=padded_view(
                 registry.global_num_tokens,
                 config.num_dp_ranks if config.require_mlp_tp_gather else 1,
@@ -2330,14 +1578,6 @@ class DraftGraphDraftViews:
             draft_probs=None
             if registry.draft_probs is None
             else padded_view(registry.draft_probs, rows.requests, present(config.draft_vocab_size)),
-            draft_sampling_seed=None
-            if registry.draft_sampling_seed is None
-            else padded_view(registry.draft_sampling_seed, rows.requests),
-            draft_seed_topk=None
-            if registry.draft_seed_topk is None
-            else padded_view(
-                registry.draft_seed_topk, rows.requests, present(config.draft_index_topk)
-            ),
         )
 
 
@@ -2380,23 +1620,21 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
 
     @classmethod
     def layout(
@@ -2418,15 +1656,10 @@ class EagerTargetRegistry:
             SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "encoder_lens",
-                    (capacities.requests,),
-                    (torch.int64 if device.type == "cpu" else torch.int32),
-                )
-            )
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -2439,8 +1672,6 @@ class EagerTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -2490,9 +1721,7 @@ class EagerTargetRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
-            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -2551,16 +1780,16 @@ class EagerTargetViews:
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
 
     @classmethod
     def of(cls, registry: EagerTargetRegistry, rows: Rows) -> EagerTargetViews:
@@ -2591,9 +1820,7 @@ class EagerTargetViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )
 
 
@@ -2636,23 +1863,21 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
 
     @classmethod
     def layout(
@@ -2674,15 +1899,10 @@ class EagerDraftRegistry:
             SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "encoder_lens",
-                    (capacities.requests,),
-                    (torch.int64 if device.type == "cpu" else torch.int32),
-                )
-            )
+            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -2695,8 +1915,6 @@ class EagerDraftRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -2746,9 +1964,7 @@ class EagerDraftRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
-            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -2807,16 +2023,16 @@ class EagerDraftViews:
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:39
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:42
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:45
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:48
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
 
     @classmethod
     def of(cls, registry: EagerDraftRegistry, rows: Rows) -> EagerDraftViews:
@@ -2847,9 +2063,7 @@ class EagerDraftViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )
 
 
@@ -2891,26 +2105,26 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:151
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:121
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:158
+    # specs/sglang/slots.yaml:124
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
 
@@ -3129,17 +2343,17 @@ class FrozenKvGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:151
+    # specs/sglang/slots.yaml:117
     frozen_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:121
     frozen_bonus_tokens: Tensor | None
-    # specs/sglang/slots.yaml:158
+    # specs/sglang/slots.yaml:124
     frozen_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
 
     @classmethod
@@ -3246,51 +2460,48 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:132
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:135
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:172
+    # specs/sglang/slots.yaml:138
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:175
+    # specs/sglang/slots.yaml:141
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:145
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:183
-    layer_sampling_seed: Tensor | None
-    """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
@@ -3389,10 +2600,6 @@ class MultiLayerGraphDraftRegistry:
             )
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
             compute_slots.append(
-                SlotShape("layer_sampling_seed", (capacities.requests,), torch.int64)
-            )
-        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
-            compute_slots.append(
                 SlotShape(
                     "layer_draft_probs",
                     (
@@ -3477,9 +2684,6 @@ class MultiLayerGraphDraftRegistry:
             layer_temperatures=compute.slot("layer_temperatures")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
-            layer_sampling_seed=compute.slot("layer_sampling_seed")
-            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
-            else None,
             layer_draft_probs=compute.slot("layer_draft_probs")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
@@ -3517,7 +2721,6 @@ class MultiLayerGraphDraftRegistry:
             self.layer_extend_start_loc,
             self.layer_logits,
             self.layer_temperatures,
-            self.layer_sampling_seed,
             self.layer_draft_probs,
         )
         return tuple(slot for slot in slots if slot is not None)
@@ -3541,35 +2744,33 @@ class MultiLayerGraphDraftViews:
     mrope_positions: Tensor
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:51
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:54
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:95
     target_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:98
     verify_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:101
     num_correct_drafts: Tensor | None
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:104
     num_accept_tokens: Tensor | None
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:107
     select_index: Tensor | None
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:110
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:132
     layer_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:135
     layer_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:172
+    # specs/sglang/slots.yaml:138
     layer_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:175
+    # specs/sglang/slots.yaml:141
     layer_logits: Tensor | None
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:145
     layer_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:183
-    layer_sampling_seed: Tensor | None
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
 
     @classmethod
@@ -3643,9 +2844,6 @@ class MultiLayerGraphDraftViews:
             layer_temperatures=None
             if registry.layer_temperatures is None
             else padded_view(registry.layer_temperatures, rows.requests, 1),
-            layer_sampling_seed=None
-            if registry.layer_sampling_seed is None
-            else padded_view(registry.layer_sampling_seed, rows.requests),
             layer_draft_probs=None
             if registry.layer_draft_probs is None
             else padded_view(
@@ -3663,22 +2861,22 @@ class NgramWorkerTargetRegistry:
     """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:153
     ngram_draft_tokens: Tensor | None
     """[tokens]: tokens of the tree that was looked up."""
-    # specs/sglang/slots.yaml:238
+    # specs/sglang/slots.yaml:156
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
-    # specs/sglang/slots.yaml:241
+    # specs/sglang/slots.yaml:159
     ngram_positions: Tensor | None
     """[tokens]: rotary positions of the tree."""
-    # specs/sglang/slots.yaml:244
+    # specs/sglang/slots.yaml:162
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
-    # specs/sglang/slots.yaml:247
+    # specs/sglang/slots.yaml:165
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
-    # specs/sglang/slots.yaml:250
+    # specs/sglang/slots.yaml:168
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
 
@@ -3810,17 +3008,17 @@ class NgramWorkerTargetRegistry:
 class NgramWorkerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:153
     ngram_draft_tokens: Tensor | None
-    # specs/sglang/slots.yaml:238
+    # specs/sglang/slots.yaml:156
     tree_mask: Tensor | None
-    # specs/sglang/slots.yaml:241
+    # specs/sglang/slots.yaml:159
     ngram_positions: Tensor | None
-    # specs/sglang/slots.yaml:244
+    # specs/sglang/slots.yaml:162
     retrieve_indexes: Tensor | None
-    # specs/sglang/slots.yaml:247
+    # specs/sglang/slots.yaml:165
     retrieve_next_token: Tensor | None
-    # specs/sglang/slots.yaml:250
+    # specs/sglang/slots.yaml:168
     retrieve_next_sibling: Tensor | None
 
     @classmethod
@@ -3872,10 +3070,10 @@ class PrefillGraphTargetRegistry:
     regions: Regions
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens]: their rotary positions."""
+    """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3885,71 +3083,48 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:253
+    """[proxy_tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
-    """[tokens, hidden_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
 
     @classmethod
     def layout(
@@ -3965,24 +3140,25 @@ class PrefillGraphTargetRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.splits_prefill:
             compute_slots.append(
                 SlotShape(
                     "context_share_embeds",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.context_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
         if config.splits_prefill:
             compute_slots.append(
-                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+                SlotShape("context_share_positions", (capacities.context_tokens,), torch.int64)
             )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -3990,7 +3166,7 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -4016,49 +3192,6 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
             )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_starts",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_seq_lens",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_cu_seq_lens",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_kv_indices",
-                    (
-                        max(present(config.prefix_chunks)),
-                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.embeds_prompts_target:
-            compute_slots.append(
-                SlotShape(
-                    "static_input_embeds",
-                    (capacities.tokens, config.hidden_size),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
         if config.enable_prefill_graph and config.is_multimodal:
             compute_slots.append(
                 SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
@@ -4075,27 +3208,9 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
             )
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = []
         if config.whole_prefill_graph:
             host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
-        if config.chunks_prefixes:
-            host_slots.append(
-                SlotShape(
-                    "prefix_starts_cpu",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            host_slots.append(
-                SlotShape(
-                    "prefix_seq_lens_cpu",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -4157,15 +3272,6 @@ class PrefillGraphTargetRegistry:
             static_orig_seq_lens=compute.slot("static_orig_seq_lens")
             if config.has_static_requests
             else None,
-            prefix_starts=compute.slot("prefix_starts") if config.chunks_prefixes else None,
-            prefix_seq_lens=compute.slot("prefix_seq_lens") if config.chunks_prefixes else None,
-            prefix_cu_seq_lens=compute.slot("prefix_cu_seq_lens")
-            if config.chunks_prefixes
-            else None,
-            prefix_kv_indices=compute.slot("prefix_kv_indices") if config.chunks_prefixes else None,
-            static_input_embeds=compute.slot("static_input_embeds")
-            if config.embeds_prompts_target
-            else None,
             static_mrope_positions=compute.slot("static_mrope_positions")
             if config.enable_prefill_graph and config.is_multimodal
             else None,
@@ -4178,15 +3284,9 @@ class PrefillGraphTargetRegistry:
             static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
             if config.tracks_mamba_prefixes
             else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
-            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
             static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
             if config.whole_prefill_graph
-            else None,
-            prefix_starts_cpu=host.slot("prefix_starts_cpu") if config.chunks_prefixes else None,
-            prefix_seq_lens_cpu=host.slot("prefix_seq_lens_cpu")
-            if config.chunks_prefixes
             else None,
         )
 
@@ -4213,13 +3313,6 @@ class PrefillGraphTargetRegistry:
             self.static_req_pool_indices,
             self.static_orig_seq_lens,
             self.static_seq_lens_cpu,
-            self.prefix_starts,
-            self.prefix_seq_lens,
-            self.prefix_cu_seq_lens,
-            self.prefix_kv_indices,
-            self.prefix_starts_cpu,
-            self.prefix_seq_lens_cpu,
-            self.static_input_embeds,
             self.static_mrope_positions,
             self.static_mamba_track_indices,
             self.static_mamba_track_mask,
@@ -4243,48 +3336,34 @@ class PrefillGraphTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
-    # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
-    # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
-    # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
 
     @classmethod
     def of(
@@ -4294,19 +3373,25 @@ class PrefillGraphTargetViews:
         return cls(
             context_share_embeds=None
             if registry.context_share_embeds is None
-            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.context_share_embeds, rows.context_tokens, config.hidden_size
+            ),
             context_share_positions=None
             if registry.context_share_positions is None
-            else padded_view(registry.context_share_positions, rows.tokens),
+            else padded_view(registry.context_share_positions, rows.context_tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
             static_seq_lens=None
             if registry.static_seq_lens is None
             else padded_view(registry.static_seq_lens, rows.requests),
@@ -4328,51 +3413,6 @@ class PrefillGraphTargetViews:
             static_seq_lens_cpu=None
             if registry.static_seq_lens_cpu is None
             else padded_view(registry.static_seq_lens_cpu, rows.requests),
-            prefix_starts=None
-            if registry.prefix_starts is None
-            else padded_view(
-                registry.prefix_starts,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_seq_lens=None
-            if registry.prefix_seq_lens is None
-            else padded_view(
-                registry.prefix_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_cu_seq_lens=None
-            if registry.prefix_cu_seq_lens is None
-            else padded_view(
-                registry.prefix_cu_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) + 1,
-            ),
-            prefix_kv_indices=None
-            if registry.prefix_kv_indices is None
-            else padded_view(
-                registry.prefix_kv_indices,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
-            ),
-            prefix_starts_cpu=None
-            if registry.prefix_starts_cpu is None
-            else padded_view(
-                registry.prefix_starts_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_seq_lens_cpu=None
-            if registry.prefix_seq_lens_cpu is None
-            else padded_view(
-                registry.prefix_seq_lens_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            static_input_embeds=None
-            if registry.static_input_embeds is None
-            else padded_view(registry.static_input_embeds, rows.tokens, config.hidden_size),
             static_mrope_positions=None
             if registry.static_mrope_positions is None
             else padded_view(registry.static_mrope_positions, 3, rows.tokens),
@@ -4385,9 +3425,7 @@ class PrefillGraphTargetViews:
             static_mamba_track_seqlens=None
             if registry.static_mamba_track_seqlens is None
             else padded_view(registry.static_mamba_track_seqlens, rows.requests),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )
 
 
@@ -4399,10 +3437,10 @@ class PrefillGraphDraftRegistry:
     regions: Regions
     # specs/sglang/backends/target.yaml:77
     context_share_embeds: Tensor | None
-    """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
+    """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
     # specs/sglang/backends/target.yaml:80
     context_share_positions: Tensor | None
-    """[tokens]: their rotary positions."""
+    """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -4412,74 +3450,51 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    """[tokens, hidden_size]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    """[tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:253
+    """[proxy_tokens, hidden_size]: its residual stream."""
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
-    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
-    """[tokens, draft_input_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:208
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
-    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
-    rest.
-    """
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
+    """[1]: rows that are real; expert routing skips the rest."""
 
     @classmethod
     def layout(
@@ -4495,24 +3510,25 @@ class PrefillGraphDraftRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.splits_prefill:
             compute_slots.append(
                 SlotShape(
                     "context_share_embeds",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.context_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
         if config.splits_prefill:
             compute_slots.append(
-                SlotShape("context_share_positions", (capacities.tokens,), torch.int64)
+                SlotShape("context_share_positions", (capacities.context_tokens,), torch.int64)
             )
         if config.pp_size > 1:
             compute_slots.append(
                 SlotShape(
                     "pipeline_hidden_states",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size * config.residual_streams),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -4520,7 +3536,7 @@ class PrefillGraphDraftRegistry:
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
-                    (capacities.tokens, config.hidden_size),
+                    (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
@@ -4546,49 +3562,6 @@ class PrefillGraphDraftRegistry:
             compute_slots.append(
                 SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
             )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_starts",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_seq_lens",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_cu_seq_lens",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            compute_slots.append(
-                SlotShape(
-                    "prefix_kv_indices",
-                    (
-                        max(present(config.prefix_chunks)),
-                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
-                    ),
-                    torch.int32,
-                )
-            )
-        if present(config.embeds_prompts_draft):
-            compute_slots.append(
-                SlotShape(
-                    "static_input_embeds",
-                    (capacities.tokens, present(config.draft_input_size)),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
         if config.enable_prefill_graph and config.is_multimodal:
             compute_slots.append(
                 SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
@@ -4613,27 +3586,9 @@ class PrefillGraphDraftRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.counts_real_tokens:
-            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = []
         if config.whole_prefill_graph:
             host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
-        if config.chunks_prefixes:
-            host_slots.append(
-                SlotShape(
-                    "prefix_starts_cpu",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
-        if config.chunks_prefixes:
-            host_slots.append(
-                SlotShape(
-                    "prefix_seq_lens_cpu",
-                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
-                    torch.int32,
-                )
-            )
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -4695,15 +3650,6 @@ class PrefillGraphDraftRegistry:
             static_orig_seq_lens=compute.slot("static_orig_seq_lens")
             if config.has_static_requests
             else None,
-            prefix_starts=compute.slot("prefix_starts") if config.chunks_prefixes else None,
-            prefix_seq_lens=compute.slot("prefix_seq_lens") if config.chunks_prefixes else None,
-            prefix_cu_seq_lens=compute.slot("prefix_cu_seq_lens")
-            if config.chunks_prefixes
-            else None,
-            prefix_kv_indices=compute.slot("prefix_kv_indices") if config.chunks_prefixes else None,
-            static_input_embeds=compute.slot("static_input_embeds")
-            if present(config.embeds_prompts_draft)
-            else None,
             static_mrope_positions=compute.slot("static_mrope_positions")
             if config.enable_prefill_graph and config.is_multimodal
             else None,
@@ -4719,15 +3665,9 @@ class PrefillGraphDraftRegistry:
             static_draft_hidden_states=compute.slot("static_draft_hidden_states")
             if config.has_static_requests
             else None,
-            num_token_non_padded=compute.slot("num_token_non_padded")
-            if config.counts_real_tokens
-            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded"),
             static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
             if config.whole_prefill_graph
-            else None,
-            prefix_starts_cpu=host.slot("prefix_starts_cpu") if config.chunks_prefixes else None,
-            prefix_seq_lens_cpu=host.slot("prefix_seq_lens_cpu")
-            if config.chunks_prefixes
             else None,
         )
 
@@ -4754,13 +3694,6 @@ class PrefillGraphDraftRegistry:
             self.static_req_pool_indices,
             self.static_orig_seq_lens,
             self.static_seq_lens_cpu,
-            self.prefix_starts,
-            self.prefix_seq_lens,
-            self.prefix_cu_seq_lens,
-            self.prefix_kv_indices,
-            self.prefix_starts_cpu,
-            self.prefix_seq_lens_cpu,
-            self.static_input_embeds,
             self.static_mrope_positions,
             self.static_mamba_track_indices,
             self.static_mamba_track_mask,
@@ -4785,50 +3718,36 @@ class PrefillGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:63
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:66
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:171
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:174
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:177
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:180
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:183
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:186
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:190
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
-    # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
-    # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
-    # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:193
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:197
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:201
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:204
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:208
     static_draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:212
+    num_token_non_padded: Tensor
 
     @classmethod
     def of(
@@ -4838,19 +3757,25 @@ class PrefillGraphDraftViews:
         return cls(
             context_share_embeds=None
             if registry.context_share_embeds is None
-            else padded_view(registry.context_share_embeds, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.context_share_embeds, rows.context_tokens, config.hidden_size
+            ),
             context_share_positions=None
             if registry.context_share_positions is None
-            else padded_view(registry.context_share_positions, rows.tokens),
+            else padded_view(registry.context_share_positions, rows.context_tokens),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
-            else padded_view(registry.pipeline_hidden_states, rows.tokens, config.hidden_size),
+            else padded_view(
+                registry.pipeline_hidden_states,
+                rows.proxy_tokens,
+                config.hidden_size * config.residual_streams,
+            ),
             pipeline_residual=None
             if registry.pipeline_residual is None
-            else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
+            else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
             static_seq_lens=None
             if registry.static_seq_lens is None
             else padded_view(registry.static_seq_lens, rows.requests),
@@ -4872,53 +3797,6 @@ class PrefillGraphDraftViews:
             static_seq_lens_cpu=None
             if registry.static_seq_lens_cpu is None
             else padded_view(registry.static_seq_lens_cpu, rows.requests),
-            prefix_starts=None
-            if registry.prefix_starts is None
-            else padded_view(
-                registry.prefix_starts,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_seq_lens=None
-            if registry.prefix_seq_lens is None
-            else padded_view(
-                registry.prefix_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_cu_seq_lens=None
-            if registry.prefix_cu_seq_lens is None
-            else padded_view(
-                registry.prefix_cu_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) + 1,
-            ),
-            prefix_kv_indices=None
-            if registry.prefix_kv_indices is None
-            else padded_view(
-                registry.prefix_kv_indices,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
-            ),
-            prefix_starts_cpu=None
-            if registry.prefix_starts_cpu is None
-            else padded_view(
-                registry.prefix_starts_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            prefix_seq_lens_cpu=None
-            if registry.prefix_seq_lens_cpu is None
-            else padded_view(
-                registry.prefix_seq_lens_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            static_input_embeds=None
-            if registry.static_input_embeds is None
-            else padded_view(
-                registry.static_input_embeds, rows.tokens, present(config.draft_input_size)
-            ),
             static_mrope_positions=None
             if registry.static_mrope_positions is None
             else padded_view(registry.static_mrope_positions, 3, rows.tokens),
@@ -4936,7 +3814,5 @@ class PrefillGraphDraftViews:
             else padded_view(
                 registry.static_draft_hidden_states, rows.tokens, present(config.draft_input_size)
             ),
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
         )

@@ -26,8 +26,6 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
-    dflash_graph_draft,
-    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -42,15 +40,12 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
-from .dflash_graph_draft import DflashGraphDraftRunner
-from .dflash_worker_draft import DflashWorkerDraftRunner
 from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetFacts,
-    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -71,7 +66,7 @@ class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protoc
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:11
+# specs/sglang/engine.yaml:30
 class TargetRunners:
     """The runners of worker target, of which one takes each batch."""
 
@@ -151,6 +146,8 @@ class TargetRunners:
                 return self._select_dllm_extend(live, engine)
             case Mode.EXTEND:
                 return self._select_extend(live, engine)
+            case Mode.EXTEND_IN_TWO:
+                return self._select_extend_in_two(live, engine)
             case Mode.IDLE:
                 return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
@@ -167,7 +164,7 @@ class TargetRunners:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:11")
+        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:30")
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _select_adaptive_verify(
@@ -181,7 +178,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -189,7 +186,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -198,7 +195,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -218,7 +215,7 @@ class TargetRunners:
                 place="specs/sglang/modes/adaptive_verify.yaml:7",
                 upper="max_running_requests",
             )
-        rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+        rows = decode_graph_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
         padded_rows = decode_graph_target.pad_adaptive_verify(rows)
         extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, False)
@@ -239,7 +236,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -247,7 +244,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -256,7 +253,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -351,7 +348,7 @@ class TargetRunners:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = prefill_graph_target.live_capture_prefill(tokens)
+        rows = prefill_graph_target.live_capture_prefill(config, tokens)
         padded_rows = prefill_graph_target.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
@@ -369,7 +366,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -377,7 +374,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -386,7 +383,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -403,7 +400,7 @@ class TargetRunners:
                     place="specs/sglang/modes/decode.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = decode_graph_target.live_decode(requests)
+            rows = decode_graph_target.live_decode(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -508,10 +505,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -523,10 +520,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -535,10 +532,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -549,11 +546,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -564,7 +561,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -651,7 +648,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -663,7 +660,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -672,11 +669,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_decode(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -716,7 +713,7 @@ class TargetRunners:
                     place="specs/sglang/modes/decode_beside_extend.yaml:7",
                     upper="max_running_requests",
                 )
-            rows = eager_target.live_decode_beside_extend(requests)
+            rows = eager_target.live_decode_beside_extend(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -860,10 +857,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -875,10 +872,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -887,10 +884,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -901,11 +898,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -916,7 +913,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1030,7 +1027,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1042,7 +1039,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1051,11 +1048,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_decode_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -1074,7 +1071,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1082,7 +1079,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -1091,7 +1088,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1216,10 +1213,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1231,10 +1228,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1243,10 +1240,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1257,11 +1254,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1272,7 +1269,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1359,7 +1356,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1371,7 +1368,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1380,11 +1377,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_dllm_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -1454,7 +1451,7 @@ class TargetRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = prefill_graph_target.live_extend(requests, tokens)
+            rows = prefill_graph_target.live_extend(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -1527,7 +1524,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_target.pad_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -1535,6 +1532,432 @@ class TargetRunners:
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/extend_in_two.yaml:1
+    def _select_extend_in_two(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode extend_in_two."""
+        config = self.config
+        try:
+            # specs/sglang/modes/extend_in_two.yaml:7
+            requests = whole_number(
+                "extend_in_two",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/extend_in_two.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "extend_in_two",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/extend_in_two.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/extend_in_two.yaml:8
+            tokens = live_extent(
+                "extend_in_two",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/extend_in_two.yaml:8",
+            )
+            if not 2 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "extend_in_two",
+                    "tokens",
+                    tokens,
+                    2,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/extend_in_two.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/extend_in_two.yaml:9
+            split = whole_number(
+                "extend_in_two",
+                "split",
+                live.split_tokens,
+                place="specs/sglang/modes/extend_in_two.yaml:9",
+            )
+            if not 1 <= split <= tokens - 1:
+                raise out_of_range(
+                    "extend_in_two",
+                    "split",
+                    split,
+                    1,
+                    tokens - 1,
+                    place="specs/sglang/modes/extend_in_two.yaml:9",
+                    upper="tokens - one_token",
+                    values={"tokens": tokens, "one_token": 1},
+                )
+            # specs/sglang/modes/extend_in_two.yaml:11
+            if requests > tokens:
+                raise broken_relation(
+                    "extend_in_two",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/extend_in_two.yaml:11",
+                )
+            rows = eager_target.live_extend_in_two(config, requests, tokens, split)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:39
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:39",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:42
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:42",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:45
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:45",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:48
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:48",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:39",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:45",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:48",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = eager_target.pad_extend_in_two(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer
 
     # specs/sglang/modes/idle.yaml:1
@@ -1550,7 +1973,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1558,7 +1981,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -1567,7 +1990,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -1675,10 +2098,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1690,10 +2113,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1702,10 +2125,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1716,11 +2139,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1731,7 +2154,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1818,7 +2241,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1830,7 +2253,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1839,11 +2262,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_idle(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -2010,10 +2433,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2025,10 +2448,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2037,10 +2460,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2051,11 +2474,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2066,7 +2489,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2180,7 +2603,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2192,7 +2615,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2201,11 +2624,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -2296,7 +2719,7 @@ class TargetRunners:
                     },
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
-            rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+            rows = prefill_graph_target.live_mixed(config, running, prefills, prefill_tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2369,7 +2792,7 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_target.pad_mixed(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -2476,7 +2899,7 @@ class TargetRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/split_prefill.yaml:10",
                 )
-            rows = eager_target.live_split_prefill(requests, tokens)
+            rows = eager_target.live_split_prefill(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2620,10 +3043,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2635,10 +3058,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2647,10 +3070,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2661,11 +3084,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2676,7 +3099,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2790,7 +3213,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2802,7 +3225,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2811,11 +3234,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_split_prefill(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
@@ -2834,7 +3257,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:93
+            # specs/sglang/engine.yaml:112
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2842,7 +3265,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                 )
             )
             if config.adaptive:
@@ -2851,7 +3274,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:93",
+                    place="specs/sglang/engine.yaml:112",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -2976,10 +3399,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2991,10 +3414,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -3003,10 +3426,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3017,11 +3440,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3032,7 +3455,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3119,7 +3542,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3131,7 +3554,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3140,11 +3563,11 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = decode_graph_target.pad_target_verify(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -3156,7 +3579,6 @@ class TargetRunners:
 
 
 class DraftRunnersFacts(
-    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -3167,7 +3589,7 @@ class DraftRunnersFacts(
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:12
+# specs/sglang/engine.yaml:31
 class DraftRunners:
     """The runners of worker draft, of which one takes each batch."""
 
@@ -3192,16 +3614,6 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
-        self.dflash_graph = (
-            DflashGraphDraftRunner(config, device=device, debug=debug, arenas=arenas)
-            if config.has_block_graph
-            else None
-        )
-        self.dflash_worker = (
-            DflashWorkerDraftRunner(config, device=device, debug=debug, arenas=arenas)
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else None
-        )
         self.draft_extend_graph = (
             DraftExtendGraphDraftRunner(
                 config, ranks=ranks, device=device, debug=debug, arenas=arenas
@@ -3236,8 +3648,6 @@ class DraftRunners:
             else None
         )
         runners = (
-            self.dflash_graph,
-            self.dflash_worker,
             self.draft_extend_graph,
             self.draft_graph,
             self.eager,
@@ -3251,9 +3661,7 @@ class DraftRunners:
     def select(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3273,8 +3681,6 @@ class DraftRunners:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._select_adaptive_draft_extend(live, engine)
-            case Mode.CAPTURE_BLOCK:
-                return self._select_capture_block(live, engine)
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
             case Mode.CAPTURE_DRAFT_EXTEND:
@@ -3285,10 +3691,6 @@ class DraftRunners:
                 return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
-            case Mode.DFLASH_BLOCK:
-                return self._select_dflash_block(live, engine)
-            case Mode.DFLASH_DRAFT:
-                return self._select_dflash_draft(live, engine)
             case Mode.DRAFT_EXTEND:
                 return self._select_draft_extend(live, engine)
             case Mode.EAGLE_DRAFT:
@@ -3297,27 +3699,21 @@ class DraftRunners:
                 return self._select_extend(live, engine)
             case Mode.FROZEN_KV_DRAFT:
                 return self._select_frozen_kv_draft(live, engine)
+            case Mode.IDLE:
+                return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._select_idle_beside_extend(live, engine)
-            case Mode.IDLE_IN_CATCH_UP:
-                return self._select_idle_in_catch_up(live, engine)
-            case Mode.IDLE_IN_DRAFT:
-                return self._select_idle_in_draft(live, engine)
-            case Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._select_idle_in_frozen_draft(live, engine)
             case _:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:12")
+        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:31")
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _select_adaptive_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3327,7 +3723,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3335,7 +3731,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
             )
         )
         if config.adaptive:
@@ -3344,7 +3740,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:112",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3364,97 +3760,16 @@ class DraftRunners:
                 place="specs/sglang/modes/adaptive_draft_extend.yaml:7",
                 upper="max_running_requests",
             )
-        rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+        rows = eager_draft.live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
         padded_rows = eager_draft.pad_adaptive_draft_extend(rows)
         offer = Offer(live, padded_rows, False)
         return self.eager, offer
-
-    # specs/sglang/modes/capture_block.yaml:1
-    def _select_capture_block(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode capture_block."""
-        config = self.config
-        # specs/sglang/engine.yaml:93
-        adaptive_draft_tokens = (
-            config.adaptive_draft_tokens
-            if live.adaptive_draft_tokens is None
-            else whole_number(
-                "capture_block",
-                "adaptive_draft_tokens",
-                live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
-            )
-        )
-        if config.adaptive:
-            check_member(
-                "capture_block",
-                "adaptive_draft_tokens",
-                present(adaptive_draft_tokens),
-                present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
-                listed="speculative_adaptive_candidates",
-            )
-        # specs/sglang/modes/capture_block.yaml:7
-        requests = whole_number(
-            "capture_block",
-            "requests",
-            live.batch_size,
-            place="specs/sglang/modes/capture_block.yaml:7",
-        )
-        if not 1 <= requests <= max(present(config.captured)):
-            raise out_of_range(
-                "capture_block",
-                "requests",
-                requests,
-                1,
-                max(present(config.captured)),
-                place="specs/sglang/modes/capture_block.yaml:7",
-                upper="max(captured)",
-                values={
-                    "captured": config.captured,
-                    "tp_size": config.tp_size,
-                    "dp_size": config.dp_size,
-                    "attn_dp_size": config.attn_dp_size,
-                    "attn_cp_size": config.attn_cp_size,
-                    "enable_dp_attention": config.enable_dp_attention,
-                    "moe_a2a_backend": config.moe_a2a_backend,
-                    "moe_dense_tp_size": config.moe_dense_tp_size,
-                    "enable_dp_lm_head": config.enable_dp_lm_head,
-                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
-                    "elastic_world_expanded": config.elastic_world_expanded,
-                    "mori_receive_bound": config.mori_receive_bound,
-                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
-                    "hip": config.hip,
-                    "speculative_algorithm": config.speculative_algorithm,
-                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
-                    "dllm_block_size": config.dllm_block_size,
-                    "request_pool_size": config.request_pool_size,
-                    "capture_requests": config.capture_requests,
-                },
-            )
-        rows = dflash_graph_draft.live_capture_block(config, requests)
-        padded_rows = dflash_graph_draft.pad_capture_block(rows)
-        offer = Offer(live, padded_rows, False)
-        return present(self.dflash_graph), offer
 
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3508,9 +3823,7 @@ class DraftRunners:
     def _select_capture_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3564,9 +3877,7 @@ class DraftRunners:
     def _select_capture_frozen(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3612,7 +3923,7 @@ class DraftRunners:
                     "capture_requests": config.capture_requests,
                 },
             )
-        rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+        rows = frozen_kv_graph_draft.live_capture_frozen(config, requests)
         padded_rows = frozen_kv_graph_draft.pad_capture_frozen(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.frozen_kv_graph), offer
@@ -3621,9 +3932,7 @@ class DraftRunners:
     def _select_capture_multi_layer(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3677,9 +3986,7 @@ class DraftRunners:
     def _select_capture_prefill(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3729,118 +4036,16 @@ class DraftRunners:
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
             )
-        rows = prefill_graph_draft.live_capture_prefill(tokens)
+        rows = prefill_graph_draft.live_capture_prefill(config, tokens)
         padded_rows = prefill_graph_draft.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
-
-    # specs/sglang/modes/dflash_block.yaml:1
-    def _select_dflash_block(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode dflash_block."""
-        config = self.config
-        # specs/sglang/modes/dflash_block.yaml:7
-        requests = whole_number(
-            "dflash_block",
-            "requests",
-            live.batch_size,
-            place="specs/sglang/modes/dflash_block.yaml:7",
-        )
-        if not 1 <= requests <= config.max_running_requests:
-            raise out_of_range(
-                "dflash_block",
-                "requests",
-                requests,
-                1,
-                config.max_running_requests,
-                place="specs/sglang/modes/dflash_block.yaml:7",
-                upper="max_running_requests",
-            )
-        rows = dflash_worker_draft.live_dflash_block(config, requests)
-        padded_rows = dflash_worker_draft.pad_dflash_block(rows)
-        offer = Offer(live, padded_rows, False)
-        return present(self.dflash_worker), offer
-
-    # specs/sglang/modes/dflash_draft.yaml:1
-    def _select_dflash_draft(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode dflash_draft."""
-        config = self.config
-        # specs/sglang/engine.yaml:93
-        adaptive_draft_tokens = (
-            config.adaptive_draft_tokens
-            if live.adaptive_draft_tokens is None
-            else whole_number(
-                "dflash_draft",
-                "adaptive_draft_tokens",
-                live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
-            )
-        )
-        if config.adaptive:
-            check_member(
-                "dflash_draft",
-                "adaptive_draft_tokens",
-                present(adaptive_draft_tokens),
-                present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
-                listed="speculative_adaptive_candidates",
-            )
-        # specs/sglang/modes/dflash_draft.yaml:7
-        requests = whole_number(
-            "dflash_draft",
-            "requests",
-            live.batch_size,
-            place="specs/sglang/modes/dflash_draft.yaml:7",
-        )
-        if not 1 <= requests <= config.max_running_requests:
-            raise out_of_range(
-                "dflash_draft",
-                "requests",
-                requests,
-                1,
-                config.max_running_requests,
-                place="specs/sglang/modes/dflash_draft.yaml:7",
-                upper="max_running_requests",
-            )
-        rows = dflash_graph_draft.live_dflash_draft(config, requests)
-        padded_rows = dflash_graph_draft.pad_dflash_draft(rows)
-        extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, False)
-        # specs/sglang/runners/dflash_graph.yaml:1
-        if self.dflash_graph is not None and self.dflash_graph.can_run(live, extents, engine):
-            return self.dflash_graph, offer
-        return self.eager, offer
 
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3984,7 +4189,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = multi_layer_graph_draft.pad_draft_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4005,9 +4210,7 @@ class DraftRunners:
     def _select_eagle_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4172,7 +4375,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = draft_graph_draft.pad_eagle_draft(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4186,9 +4389,7 @@ class DraftRunners:
     def _select_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4246,7 +4447,7 @@ class DraftRunners:
                     {"requests": requests, "token_per_request": 1, "tokens": tokens},
                     place="specs/sglang/modes/extend.yaml:10",
                 )
-            rows = prefill_graph_draft.live_extend(requests, tokens)
+            rows = prefill_graph_draft.live_extend(config, requests, tokens)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -4319,7 +4520,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = prefill_graph_draft.pad_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4333,9 +4534,7 @@ class DraftRunners:
     def _select_frozen_kv_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4478,7 +4677,7 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
             raise
         padded_rows = frozen_kv_graph_draft.pad_frozen_kv_draft(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
@@ -4488,13 +4687,305 @@ class DraftRunners:
             return self.frozen_kv_graph, offer
         return self.eager, offer
 
+    # specs/sglang/modes/idle.yaml:1
+    def _select_idle(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle."""
+        config = self.config
+        try:
+            rows = eager_draft.live_idle()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:39
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:39",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:42
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:42",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:45
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:45",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:48
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:48",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:39",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:45",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:48",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = eager_draft.pad_idle(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
+        DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4649,10 +5140,10 @@ class DraftRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
+                        accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:39
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -4664,10 +5155,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:39",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:42
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -4676,10 +5167,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:42",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:45
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -4690,11 +5181,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:45",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:48
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -4705,7 +5196,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:48",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -4819,7 +5310,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:39",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -4831,7 +5322,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:45",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -4840,468 +5331,12 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:48",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 1, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
-        return self.eager, offer
-
-    # specs/sglang/modes/idle_in_catch_up.yaml:1
-    def _select_idle_in_catch_up(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle_in_catch_up."""
-        config = self.config
-        try:
-            rows = multi_layer_graph_draft.live_idle_in_catch_up()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            1,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = multi_layer_graph_draft.pad_idle_in_catch_up(config, self.ranks, rows)
-        extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        # specs/sglang/runners/multi_layer_graph.yaml:1
-        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
-            live, extents, engine
-        ):
-            return self.multi_layer_graph, offer
-        # specs/sglang/runners/draft_extend_graph.yaml:1
-        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
-            live, extents, engine
-        ):
-            return self.draft_extend_graph, offer
-        return self.eager, offer
-
-    # specs/sglang/modes/idle_in_draft.yaml:1
-    def _select_idle_in_draft(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle_in_draft."""
-        config = self.config
-        try:
-            rows = draft_graph_draft.live_idle_in_draft()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = draft_graph_draft.pad_idle_in_draft(config, self.ranks, rows)
-        extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        # specs/sglang/runners/draft_graph.yaml:1
-        if self.draft_graph is not None and self.draft_graph.can_run(live, extents, engine):
-            return self.draft_graph, offer
-        return self.eager, offer
-
-    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
-    def _select_idle_in_frozen_draft(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle_in_frozen_draft."""
-        config = self.config
-        try:
-            rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = frozen_kv_graph_draft.pad_idle_in_frozen_draft(config, self.ranks, rows)
-        extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        # specs/sglang/runners/frozen_kv_graph.yaml:1
-        if self.frozen_kv_graph is not None and self.frozen_kv_graph.can_run(live, extents, engine):
-            return self.frozen_kv_graph, offer
         return self.eager, offer

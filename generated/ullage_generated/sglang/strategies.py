@@ -19,8 +19,6 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
-    dflash_graph_draft,
-    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -55,23 +53,19 @@ _KINDS: Final = (
         "attn_dp_size",
         "attn_cp_size",
         "pp_size",
-        "ep_size",
         "moe_dense_tp_size",
-        "attn_tp_rank",
+        "custom_all_reduce_tokens",
         "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
         "request_pool_size",
-        "capture_max_requests",
-        "capture_max_tokens",
         "full_prefill_max_req",
-        "full_prefill_prefix_chunk_tokens",
+        "residual_streams",
         "draft_input_size",
         "mamba_conv_length",
         "draft_hidden_size",
-        "draft_index_topk",
         "draft_vocab_size",
         "attention_heads",
         "value_head_size",
@@ -85,27 +79,21 @@ _KINDS: Final = (
         "enable_mixed_chunk",
         "enable_dp_attention",
         "enable_dp_lm_head",
+        "deepep_v2_pads_alike",
+        "idle_ranks_pad_alike",
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
-        "latent_attention",
         "enable_pdmux",
         "enable_two_batch_overlap",
         "hip",
         "speculative_adaptive",
         "enable_multi_layer_eagle",
-        "dllm_input_preparation",
         "enable_decode_graph",
-        "disable_cuda_graph_padding",
         "enable_prefill_graph",
-        "disable_chunked_prefix_cache",
         "is_multimodal",
         "disable_radix_cache",
-        "draft_is_eagle3",
         "speculative_use_rejection_sampling",
-        "enable_deterministic_inference",
-        "enable_lora",
-        "kv_canary",
         "is_encoder_decoder",
         "mamba_extra_buffer",
         "ngram_embedding",
@@ -114,7 +102,6 @@ _KINDS: Final = (
         "cp_strategy",
         "moe_a2a_backend",
         "speculative_algorithm",
-        "disaggregation_mode",
         "prefill_graph_backend",
         "attention_backend",
     ),
@@ -129,7 +116,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:238
+    # specs/sglang/engine.yaml:214
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -137,45 +124,43 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:28
+        # specs/sglang/engine.yaml:45
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:31
-        "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:31
-        "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:34
-        "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:36
-        "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:39
-        "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:42
-        "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:44
-        "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:46
-        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:48
-        "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:50
-        "hidden_size": _integers(1, 131072, span),
+        "max_total_tokens_target": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:48
+        "max_total_tokens_draft": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:51
+        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:53
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:54
-        "dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:55
-        "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:57
-        "attn_cp_size": _integers(1, 256, span),
+        "chunked_prefill_size": _integers(-1, 1048576, span),
+        # specs/sglang/engine.yaml:56
+        "max_prefill_tokens": _integers(1, 4194304, span),
         # specs/sglang/engine.yaml:59
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:60
-        "ep_size": _integers(1, 1024, span),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:61
-        "enable_dp_attention": st.booleans(),
-        # specs/sglang/engine.yaml:62
-        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        "enable_mixed_chunk": st.booleans(),
+        # specs/sglang/engine.yaml:63
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:65
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:67
+        "hidden_size": _integers(1, 131072, span),
+        # specs/sglang/engine.yaml:70
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:71
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:72
+        "attn_dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:74
+        "attn_cp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:76
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:77
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:78
+        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        # specs/sglang/engine.yaml:81
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -189,119 +174,99 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:69
+        # specs/sglang/engine.yaml:85
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:71
+        # specs/sglang/engine.yaml:87
         "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:72
+        # specs/sglang/engine.yaml:88
+        "deepep_v2_pads_alike": st.booleans(),
+        # specs/sglang/engine.yaml:89
+        "idle_ranks_pad_alike": st.booleans(),
+        # specs/sglang/engine.yaml:91
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:94
         "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:73
+        # specs/sglang/engine.yaml:95
         "elastic_world_expanded": st.booleans(),
-        # specs/sglang/engine.yaml:74
+        # specs/sglang/engine.yaml:96
         "mori_receive_bound": st.booleans(),
-        # specs/sglang/engine.yaml:75
-        "attn_tp_rank": _integers(0, 1023, span),
-        # specs/sglang/engine.yaml:76
-        "latent_attention": st.booleans(),
-        # specs/sglang/engine.yaml:78
+        # specs/sglang/engine.yaml:97
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:80
+        # specs/sglang/engine.yaml:99
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:82
+        # specs/sglang/engine.yaml:101
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:103
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:106
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:90
+        # specs/sglang/engine.yaml:109
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:112
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:97
+        # specs/sglang/engine.yaml:116
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:101
-        "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:104
-        "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:108
-        "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:110
-        "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:114
-        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
-        # specs/sglang/engine.yaml:117
-        "dllm_input_preparation": st.booleans(),
         # specs/sglang/engine.yaml:120
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:123
+        "speculative_num_draft_tokens": _integers(1, 512, span),
+        # specs/sglang/engine.yaml:127
+        "enable_multi_layer_eagle": st.booleans(),
+        # specs/sglang/engine.yaml:129
+        "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:133
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:136
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:126
-        "disable_cuda_graph_padding": st.booleans(),
-        # specs/sglang/engine.yaml:128
-        "capture_max_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:131
+        # specs/sglang/engine.yaml:138
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:146
+        # specs/sglang/engine.yaml:144
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:146
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:151
-        "capture_max_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:149
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:164
+        # specs/sglang/engine.yaml:156
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:169
-        "disable_chunked_prefix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:172
-        "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:161
+        "residual_streams": _integers(1, 16, span),
+        # specs/sglang/engine.yaml:163
         "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:177
+        # specs/sglang/engine.yaml:164
         "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:178
+        # specs/sglang/engine.yaml:165
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:182
+        # specs/sglang/engine.yaml:169
         "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:185
+        # specs/sglang/engine.yaml:172
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:188
-        "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:190
-        "draft_index_topk": _integers(0, 65536, span),
-        # specs/sglang/engine.yaml:193
+        # specs/sglang/engine.yaml:175
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:196
+        # specs/sglang/engine.yaml:178
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:198
-        "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:200
-        "enable_lora": st.booleans(),
-        # specs/sglang/engine.yaml:201
-        "kv_canary": st.booleans(),
-        # specs/sglang/engine.yaml:203
+        # specs/sglang/engine.yaml:181
         "attention_backend": st.sampled_from(
             ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
         ),
-        # specs/sglang/engine.yaml:206
+        # specs/sglang/engine.yaml:184
         "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:207
+        # specs/sglang/engine.yaml:185
         "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:208
+        # specs/sglang/engine.yaml:186
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:211
+        # specs/sglang/engine.yaml:189
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:215
+        # specs/sglang/engine.yaml:193
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:217
+        # specs/sglang/engine.yaml:195
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:220
+        # specs/sglang/engine.yaml:198
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:222
+        # specs/sglang/engine.yaml:200
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:225
+        # specs/sglang/engine.yaml:203
         "ngram_embedding": st.booleans(),
     }
 
@@ -368,12 +333,9 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_num_steps": (2, min(64, 0 + span), 0),
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
-        "capture_max_requests": (3, min(65536, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
-        "capture_max_tokens": (3, min(1048576, 1 + span), 1),
         "capture_tokens": ([min(1048576, 1 + span), 1],),
         "full_prefill_max_req": (3, min(65536, 1 + span), 1),
-        "full_prefill_prefix_chunk_tokens": (3, min(1048576, 1 + span), 1),
         "draft_input_size": (3, min(1048576, 1 + span), 1),
         "draft_hidden_size": (3, min(1048576, 1 + span), 1),
         "draft_vocab_size": (4, min(16777216, 2 + span), 2),
@@ -471,7 +433,7 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
     )
     # specs/sglang/modes/adaptive_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = decode_graph_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    rows = decode_graph_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_VERIFY,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -507,7 +469,7 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -533,37 +495,19 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -616,7 +560,7 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -642,30 +586,6 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         custom_mask=draw(
             st.none()
             | _tensors(
@@ -676,12 +596,18 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -698,7 +624,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
     # specs/sglang/modes/decode.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = decode_graph_target.live_decode(requests)
+    rows = decode_graph_target.live_decode(config, requests)
     return LiveBatch(
         mode=Mode.DECODE,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -734,7 +660,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -760,37 +686,19 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -843,7 +751,7 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -869,37 +777,19 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -953,7 +843,7 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -981,43 +871,19 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
-        )
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -1070,7 +936,7 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -1096,214 +962,21 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         )
         if config.ngram_embedding
         else None,
-        ngram_out_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_out_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.ngram_embedding
-        else None,
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        dllm_input_state=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
-        )
-        if config.prepares_dllm_inputs
-        else None,
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
-        else None,
-    )
-
-
-def dflash_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
-    """Legal live batches of one mode of the runner dflash_graph of worker draft.
-
-    The runner may refuse them.
-
-    Raises BatchError for a mode that the runner does not serve.
-    """
-    served = dflash_graph_draft.served_modes(config)
-    if mode not in served:
-        raise unknown_mode(
-            mode, "dflash_graph", served, place="specs/sglang/runners/dflash_graph.yaml:1"
-        )
-    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
-        Mode.CAPTURE_BLOCK: _dflash_graph_draft_capture_block,
-        Mode.DFLASH_DRAFT: _dflash_graph_draft_dflash_draft,
-    }
-    return strategies[mode](config)
-
-
-# specs/sglang/modes/capture_block.yaml:1
-@st.composite
-def _dflash_graph_draft_capture_block(draw: st.DrawFn, config: Config) -> LiveBatch:
-    adaptive_draft_tokens = (
-        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
-        if config.adaptive
-        else config.adaptive_draft_tokens
-    )
-    # specs/sglang/modes/capture_block.yaml:7
-    requests = draw(_extents(1, max(present(config.captured))))
-    rows = dflash_graph_draft.live_capture_block(config, requests)
-    return LiveBatch(
-        mode=Mode.CAPTURE_BLOCK,
-        adaptive_draft_tokens=adaptive_draft_tokens,
-        batch_size=requests,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        custom_mask=draw(
-            st.none()
-            | _tensors(
-                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
-                (torch.bool,),
-                0,
-                1,
-            )
-        ),
-        block_embeds=draw(
-            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
-        )
-        if config.has_block_graph
-        else None,
-    )
-
-
-# specs/sglang/modes/dflash_draft.yaml:1
-@st.composite
-def _dflash_graph_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    adaptive_draft_tokens = (
-        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
-        if config.adaptive
-        else config.adaptive_draft_tokens
-    )
-    # specs/sglang/modes/dflash_draft.yaml:7
-    requests = draw(_extents(1, config.max_running_requests))
-    rows = dflash_graph_draft.live_dflash_draft(config, requests)
-    return LiveBatch(
-        mode=Mode.DFLASH_DRAFT,
-        adaptive_draft_tokens=adaptive_draft_tokens,
-        batch_size=requests,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        block_embeds=draw(
-            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
-        )
-        if config.has_block_graph
-        else None,
-    )
-
-
-def dflash_worker_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
-    """Legal live batches of one mode of the runner dflash_worker of worker draft.
-
-    Raises BatchError for a mode that the runner does not serve.
-    """
-    served = dflash_worker_draft.served_modes(config)
-    if mode not in served:
-        raise unknown_mode(
-            mode, "dflash_worker", served, place="specs/sglang/runners/dflash_worker.yaml:1"
-        )
-    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
-        Mode.DFLASH_BLOCK: _dflash_worker_draft_dflash_block,
-    }
-    return strategies[mode](config)
-
-
-# specs/sglang/modes/dflash_block.yaml:1
-@st.composite
-def _dflash_worker_draft_dflash_block(draw: st.DrawFn, config: Config) -> LiveBatch:
-    # specs/sglang/modes/dflash_block.yaml:7
-    requests = draw(_extents(1, config.max_running_requests))
-    rows = dflash_worker_draft.live_dflash_block(config, requests)
-    return LiveBatch(
-        mode=Mode.DFLASH_BLOCK,
-        batch_size=requests,
-        seq_lens_cpu=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         else None,
     )
 
@@ -1326,7 +999,6 @@ def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStr
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
         Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
-        Mode.IDLE_IN_CATCH_UP: _draft_extend_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -1467,78 +1139,6 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
     )
 
 
-# specs/sglang/modes/idle_in_catch_up.yaml:1
-@st.composite
-def _draft_extend_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = draft_extend_graph_draft.live_idle_in_catch_up()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_CATCH_UP,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        hidden_states=draw(
-            st.none()
-            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        extend_seq_lens=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        num_correct_drafts=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        num_accept_tokens=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        select_index=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.catches_up_in_graphs and config.mamba_extra_buffer
-        else None,
-    )
-
-
 def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner draft_graph of worker draft.
 
@@ -1554,7 +1154,6 @@ def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[L
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
         Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
-        Mode.IDLE_IN_DRAFT: _draft_graph_draft_idle_in_draft,
     }
     return strategies[mode](config)
 
@@ -1587,12 +1186,6 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1633,19 +1226,6 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
-        else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.seeds_drafts
-        else None,
-        seed_topk=draw(
-            st.none()
-            | _tensors(
-                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
-            )
-        )
-        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1678,12 +1258,6 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
-        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
-        if config.kv_canary
-        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1724,117 +1298,6 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
-        else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.seeds_drafts
-        else None,
-        seed_topk=draw(
-            st.none()
-            | _tensors(
-                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
-            )
-        )
-        if config.has_draft_graph and present(config.draft_index_topk) > 0
-        else None,
-    )
-
-
-# specs/sglang/modes/idle_in_draft.yaml:1
-@st.composite
-def _draft_graph_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = draft_graph_draft.live_idle_in_draft()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_DRAFT,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        request_ids=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.kv_canary
-        else None,
-        bootstrap_rooms=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
-        )
-        if config.kv_canary
-        else None,
-        draft_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens * present(config.speculative_num_steps),),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        )
-        if config.has_draft_graph
-        else None,
-        topk_p=draw(
-            st.none()
-            | _tensors(
-                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
-            )
-        )
-        if config.has_draft_graph
-        else None,
-        topk_index=draw(
-            st.none()
-            | _tensors(
-                (rows.requests, present(config.speculative_eagle_topk)),
-                (torch.int64, torch.int32),
-                0,
-                present(config.draft_vocab_size) - 1,
-            )
-        )
-        if config.has_draft_graph
-        else None,
-        hidden_states=draw(
-            st.none()
-            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
-        )
-        if config.has_draft_graph
-        else None,
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
-        if config.has_draft_graph
-        else None,
-        top_ks=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.has_draft_graph
-        else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.seeds_drafts
-        else None,
-        seed_topk=draw(
-            st.none()
-            | _tensors(
-                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
-            )
-        )
-        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1853,6 +1316,7 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
         Mode.DECODE_BESIDE_EXTEND: _eager_target_decode_beside_extend,
         Mode.DLLM_EXTEND: _eager_target_dllm_extend,
         Mode.EXTEND: _eager_target_extend,
+        Mode.EXTEND_IN_TWO: _eager_target_extend_in_two,
         Mode.IDLE: _eager_target_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_target_idle_beside_extend,
         Mode.MIXED: _eager_target_mixed,
@@ -1872,7 +1336,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
     # specs/sglang/modes/adaptive_verify.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_adaptive_verify(requests, adaptive_draft_tokens)
+    rows = eager_target.live_adaptive_verify(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_VERIFY,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -1915,7 +1379,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -1949,7 +1413,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
 def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/decode.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_decode(requests)
+    rows = eager_target.live_decode(config, requests)
     return LiveBatch(
         mode=Mode.DECODE,
         batch_size=requests,
@@ -1984,7 +1448,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2018,7 +1482,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
 def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/decode_beside_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_target.live_decode_beside_extend(requests)
+    rows = eager_target.live_decode_beside_extend(config, requests)
     return LiveBatch(
         mode=Mode.DECODE_BESIDE_EXTEND,
         batch_size=requests,
@@ -2060,7 +1524,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2136,7 +1600,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2175,7 +1639,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = config.prefill_limit_target
-    rows = eager_target.live_extend(requests, tokens)
+    rows = eager_target.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -2216,7 +1680,91 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/extend_in_two.yaml:1
+@st.composite
+def _eager_target_extend_in_two(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/extend_in_two.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/extend_in_two.yaml:8
+    tokens = draw(_extents(2, config.prefill_limit_target))
+    # specs/sglang/modes/extend_in_two.yaml:9
+    split = draw(_extents(1, tokens - 1))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = config.prefill_limit_target
+        split = 1
+    rows = eager_target.live_extend_in_two(config, requests, tokens, split)
+    return LiveBatch(
+        mode=Mode.EXTEND_IN_TWO,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        split_tokens=split,
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
                 (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2286,7 +1834,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2368,7 +1916,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2412,7 +1960,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         running = 1
         prefills = 1
         prefill_tokens = config.prefill_limit_target - 1
-    rows = eager_target.live_mixed(running, prefills, prefill_tokens)
+    rows = eager_target.live_mixed(config, running, prefills, prefill_tokens)
     return LiveBatch(
         mode=Mode.MIXED,
         running_requests=running,
@@ -2456,7 +2004,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2495,7 +2043,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = config.prefill_limit_target
-    rows = eager_target.live_split_prefill(requests, tokens)
+    rows = eager_target.live_split_prefill(config, requests, tokens)
     return LiveBatch(
         mode=Mode.SPLIT_PREFILL,
         batch_size=requests,
@@ -2536,7 +2084,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2612,7 +2160,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2651,15 +2199,12 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
-        Mode.DFLASH_DRAFT: _eager_draft_dflash_draft,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
         Mode.EXTEND: _eager_draft_extend,
         Mode.FROZEN_KV_DRAFT: _eager_draft_frozen_kv_draft,
+        Mode.IDLE: _eager_draft_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_draft_idle_beside_extend,
-        Mode.IDLE_IN_CATCH_UP: _eager_draft_idle_in_catch_up,
-        Mode.IDLE_IN_DRAFT: _eager_draft_idle_in_draft,
-        Mode.IDLE_IN_FROZEN_DRAFT: _eager_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -2674,7 +2219,7 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
     )
     # specs/sglang/modes/adaptive_draft_extend.yaml:7
     requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_draft.live_adaptive_draft_extend(requests, adaptive_draft_tokens)
+    rows = eager_draft.live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
     return LiveBatch(
         mode=Mode.ADAPTIVE_DRAFT_EXTEND,
         adaptive_draft_tokens=adaptive_draft_tokens,
@@ -2717,83 +2262,7 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/dflash_draft.yaml:1
-@st.composite
-def _eager_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    # specs/sglang/modes/dflash_draft.yaml:7
-    requests = draw(_extents(1, config.max_running_requests))
-    rows = eager_draft.live_dflash_draft(config, requests)
-    return LiveBatch(
-        mode=Mode.DFLASH_DRAFT,
-        batch_size=requests,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
-        extend_prefix_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
-        extend_start_loc=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        ),
-        encoder_lens=draw(
-            _tensors(
-                (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2869,7 +2338,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2938,7 +2407,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2977,7 +2446,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     if not (requests <= tokens):
         requests = 1
         tokens = present(config.prefill_limit_draft)
-    rows = eager_draft.live_extend(requests, tokens)
+    rows = eager_draft.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -3018,7 +2487,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -3087,7 +2556,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -3110,6 +2579,78 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         ngram_req_lens=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle.yaml:1
+@st.composite
+def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle()
+    return LiveBatch(
+        mode=Mode.IDLE,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int32, torch.int64),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
         else None,
@@ -3167,223 +2708,7 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int64, torch.int32),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/idle_in_catch_up.yaml:1
-@st.composite
-def _eager_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = eager_draft.live_idle_in_catch_up()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_CATCH_UP,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        encoder_lens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests,),
-                (torch.int64, torch.int32),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/idle_in_draft.yaml:1
-@st.composite
-def _eager_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = eager_draft.live_idle_in_draft()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_DRAFT,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        encoder_lens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests,),
-                (torch.int64, torch.int32),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-@st.composite
-def _eager_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = eager_draft.live_idle_in_frozen_draft()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_FROZEN_DRAFT,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        encoder_lens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests,),
-                (torch.int64, torch.int32),
+                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -3429,7 +2754,6 @@ def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrate
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_FROZEN: _frozen_kv_graph_draft_capture_frozen,
         Mode.FROZEN_KV_DRAFT: _frozen_kv_graph_draft_frozen_kv_draft,
-        Mode.IDLE_IN_FROZEN_DRAFT: _frozen_kv_graph_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -3439,7 +2763,7 @@ def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrate
 def _frozen_kv_graph_draft_capture_frozen(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_frozen.yaml:7
     requests = draw(_extents(1, max(present(config.captured_branches))))
-    rows = frozen_kv_graph_draft.live_capture_frozen(requests)
+    rows = frozen_kv_graph_draft.live_capture_frozen(config, requests)
     return LiveBatch(
         mode=Mode.CAPTURE_FROZEN,
         batch_size=requests,
@@ -3534,58 +2858,6 @@ def _frozen_kv_graph_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> L
     )
 
 
-# specs/sglang/modes/idle_in_frozen_draft.yaml:1
-@st.composite
-def _frozen_kv_graph_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_FROZEN_DRAFT,
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        hidden_states=draw(
-            st.none()
-            | _tensors(
-                (
-                    rows.requests // present(config.speculative_eagle_topk),
-                    present(config.draft_input_size),
-                ),
-                (torch.float32,),
-                0,
-                1,
-            )
-        )
-        if config.has_frozen_graph
-        else None,
-        bonus_tokens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests // present(config.speculative_eagle_topk),),
-                (torch.int64, torch.int32),
-                0,
-                config.vocab_size - 1,
-            )
-        )
-        if config.has_frozen_graph
-        else None,
-    )
-
-
 def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner multi_layer_graph of worker draft.
 
@@ -3601,7 +2873,6 @@ def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStra
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_MULTI_LAYER: _multi_layer_graph_draft_capture_multi_layer,
         Mode.DRAFT_EXTEND: _multi_layer_graph_draft_draft_extend,
-        Mode.IDLE_IN_CATCH_UP: _multi_layer_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -3680,11 +2951,6 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         if config.has_multi_layer_graph
         else None,
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
-        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
-        else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
     )
@@ -3766,101 +3032,6 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
-        else None,
-    )
-
-
-# specs/sglang/modes/idle_in_catch_up.yaml:1
-@st.composite
-def _multi_layer_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = multi_layer_graph_draft.live_idle_in_catch_up()
-    return LiveBatch(
-        mode=Mode.IDLE_IN_CATCH_UP,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
-                (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        hidden_states=draw(
-            st.none()
-            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        extend_seq_lens=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        num_correct_drafts=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        num_accept_tokens=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        select_index=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
-        )
-        if config.catches_up_in_graphs
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.catches_up_in_graphs and config.mamba_extra_buffer
-        else None,
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.has_multi_layer_graph
-        else None,
-        seq_lens_cpu=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.has_multi_layer_graph
-        else None,
-        extend_start_loc=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        )
-        if config.has_multi_layer_graph
-        else None,
-        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
-        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
-        else None,
-        sampling_seed=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
-        )
-        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
-        else None,
     )
 
 
@@ -3929,7 +3100,7 @@ def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrateg
 def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_prefill.yaml:7
     tokens = draw(_extents(1, max(present(config.captured_tokens))))
-    rows = prefill_graph_target.live_capture_prefill(tokens)
+    rows = prefill_graph_target.live_capture_prefill(config, tokens)
     return LiveBatch(
         mode=Mode.CAPTURE_PREFILL,
         input_ids=draw(
@@ -3948,12 +3119,18 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -4031,7 +3208,7 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             // config.attn_tp_size
             * config.attn_tp_size,
         )
-    rows = prefill_graph_target.live_extend(requests, tokens)
+    rows = prefill_graph_target.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -4051,12 +3228,18 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -4138,7 +3321,7 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             * config.attn_tp_size
             - 1,
         )
-    rows = prefill_graph_target.live_mixed(running, prefills, prefill_tokens)
+    rows = prefill_graph_target.live_mixed(config, running, prefills, prefill_tokens)
     return LiveBatch(
         mode=Mode.MIXED,
         running_requests=running,
@@ -4161,12 +3344,18 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -4251,7 +3440,7 @@ def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy
 def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
     # specs/sglang/modes/capture_prefill.yaml:7
     tokens = draw(_extents(1, max(present(config.captured_tokens))))
-    rows = prefill_graph_draft.live_capture_prefill(tokens)
+    rows = prefill_graph_draft.live_capture_prefill(config, tokens)
     return LiveBatch(
         mode=Mode.CAPTURE_PREFILL,
         input_ids=draw(
@@ -4270,12 +3459,18 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,
@@ -4359,7 +3554,7 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             // config.attn_tp_size
             * config.attn_tp_size,
         )
-    rows = prefill_graph_draft.live_extend(requests, tokens)
+    rows = prefill_graph_draft.live_extend(config, requests, tokens)
     return LiveBatch(
         mode=Mode.EXTEND,
         batch_size=requests,
@@ -4379,12 +3574,18 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             )
         ),
         pipeline_hidden_states=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
         )
         if config.pp_size > 1
         else None,
         pipeline_residual=draw(
-            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
         else None,

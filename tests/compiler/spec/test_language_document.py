@@ -40,6 +40,7 @@ parameters:
     {type: int, range: [1, 64], unit: tokens/requests, when: speculative, default: 4}
   dllm: {type: bool, default: false}
   enable_pdmux: {type: bool, default: false}
+  enable_two_batch_overlap: {type: bool, default: false}
   cuda_graph: {type: bool, default: false}
   capture_requests: {type: list, range: [1, 64], unit: requests, when: cuda_graph, default: "[1]"}
   require_mlp_sync: {type: bool, default: false}

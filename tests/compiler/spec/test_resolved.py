@@ -18,7 +18,7 @@ from ullage.expr.units import Unit
 from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Collective
+from ullage.spec.collectives import Collective
 from ullage.spec.stated import StatedFormula
 from ullage.text.yaml_source import compose
 

@@ -21,6 +21,7 @@ from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.random_specs import random_spec
 from support.sluice import SLUICE, WEIR
+from support.small_specs import mode_text, small
 from support.spec_records import specs
 from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
@@ -71,7 +72,17 @@ WITH_ANOTHER_FALLBACK = edited(
     ("fallback: eager", f"{_CAPTURES}fallback: plain"),
     files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=_WITH_LIVE_VALUES),
 )
+_HALVES = small(
+    *(
+        mode_text(name, live={"n": "1; cap"}, requests="n", tokens="n", pipeline=["pad"])
+        for name in ("decode", "whole")
+    ),
+    axes=("raw: {begins_as: requests}", "second: {begins_as: 0}"),
+    transforms=("pad: {requests: requests + 1}", "halve: {second: tokens - tokens // 2}"),
+    pipeline="[pad, {transform: halve, modes: [decode]}]",
+)
 SMALL: Mapping[str, Files] = {
+    "halves": _HALVES,
     "mini": MINI,
     "guarded": GUARDED,
     "barrel": BARREL,

@@ -57,6 +57,49 @@ def test_a_runners_own_transforms_stand_behind_those_of_the_mode(tmp_path: Path)
     assert "runs 'align' before 'double'" in refusal(tmp_path, files)
 
 
+SPLIT = (
+    "bucket: {requests: 'next_in(raw, sizes)', tokens: 'next_in(raw, sizes)'}",
+    "halve: {after: [bucket], second: tokens - tokens // 2}",
+    "sync: {after: [double], collective: {op: all_gather, group: dp}, raw: max_ranks(requests)}",
+    "double: {requests: 2 * requests}",
+)
+
+
+def split(pipeline: str, *of_mode: str) -> Files:
+    mode = mode_text(live={"n": "1; cap"}, requests="n", tokens="n", pipeline=of_mode)
+    sizes = "sizes: {type: list, range: [1, 4]}"
+    return small(
+        mode,
+        parameters=(*PARAMETERS, sizes),
+        constraints=("2 * cap <= max(sizes)",),
+        transforms=SPLIT,
+        axes=("raw: {begins_as: requests}", "second: {begins_as: 0}"),
+        ranks="dp",
+        pipeline=pipeline,
+    )
+
+
+def test_a_split_is_of_the_rows_that_are_computed(tmp_path: Path) -> None:
+    found = refusal(tmp_path / "wrong", split("[halve, bucket]", "sync"))
+    assert (
+        "error[U621]: mode 'decode' runs 'halve' before 'bucket', which it has to follow: second "
+        "is tokens - tokens // 2 here, and next_in(raw, sizes) - next_in(raw, sizes) // 2 in the "
+        "order 'bucket', 'halve'" in found
+    )
+    assert refusal(tmp_path / "right", split("[bucket, halve]", "sync")) == ""
+
+
+def test_a_split_for_some_modes_is_ordered_in_these(tmp_path: Path) -> None:
+    found = refusal(tmp_path, split("[{transform: halve, modes: [decode]}, bucket]", "sync"))
+    assert "mode 'decode' runs 'halve' before 'bucket'" in found
+
+
+def test_what_ranks_gather_is_gathered_of_all_branches(tmp_path: Path) -> None:
+    found = refusal(tmp_path, split("[bucket]", "sync", "double"))
+    assert "mode 'decode' runs 'sync' before 'double', which it has to follow: raw is " in found
+    assert "max_ranks(requests) here, and max_ranks(2 * requests) in the order" in found
+
+
 def test_what_is_followed_exists(tmp_path: Path) -> None:
     files = engine()
     files["engine.yaml"] = files["engine.yaml"].replace("after: [double]", "after: [duoble]", 1)
