@@ -19,7 +19,7 @@ from ullage.counterexample.shown import Configuration, Shower
 from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
-from ullage.expr.tree import Comparison, Expr, conjunction
+from ullage.expr.tree import Comparison, Expr, Integer, conjunction
 from ullage.plan.model import PlannedSlot
 from ullage.prove.oracle import Oracle
 from ullage.spec.model import BYTES_OF_DTYPE, DeviceRole, Parameter
@@ -169,8 +169,11 @@ def _elements(
     if slot.name == target:
         return stated - evaluate_integer(question.capacity, values)
     needed = [evaluate_integer(each.capacity, values) for each in slot.dimensions]
-    sized = zip(needed, slot.dimensions, strict=True)
-    return prod(stated if each.axis == target else size for size, each in sized) - prod(needed)
+    sized = (
+        evaluate_integer(each.of(Integer(stated)), values) if each.along == target else size
+        for size, each in zip(needed, slot.dimensions, strict=True)
+    )
+    return prod(sized) - prod(needed)
 
 
 def _dtype(slot: PlannedSlot) -> str:

@@ -7,7 +7,7 @@ rules that need more than one entity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ullage.expr.kinds import Unit
@@ -191,12 +191,12 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The step of the engine that writes a slot; `rows`: all of them, or only those of the batch.
+    """The steps of the engine that write a slot, one of them in each runner that has it.
 
-    Load fills the tail of a slot whose step writes live rows.
+    `rows`: all of them, or only those of the batch; load fills the tail where a step leaves it.
     """
 
-    step: str
+    steps: tuple[str, ...]
     rows: Literal["live", "padded"]
     place: Place
 
@@ -371,7 +371,8 @@ class Concurrent:
 class Spec:
     """Everything that one specs folder says about one engine.
 
-    `references` are all references by name, with the places that errors about them point to.
+    `references` are all references by name, with the places that errors about them point to;
+    `groups` are the names that slots go by together, which runners have in full.
     """
 
     engine: str
@@ -393,4 +394,5 @@ class Spec:
     audits: tuple[Audit, ...]
     place: Place
     references: tuple[Reference, ...] = ()
+    groups: tuple[str, ...] = field(default=(), compare=False)
     concurrent: tuple[Concurrent, ...] = ()

@@ -507,92 +507,21 @@ class DecodeGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    """[requests, context_pages], int32: pages of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    """[requests], int32: tokens of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    """[requests + 1], int32: where the queries of each request begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    """[requests + 1], int32: where its keys begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
-    in capture, target_verify; only where has_verify_mask.
-    """
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each request begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    """[requests + 1], int64: where its queries begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    """[requests + 1], int64: where its mask begins; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    """[tokens * context_length], int64: slots of all keys; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
-    sequence comes to; loaded in capture, decode, dllm_extend, idle, target_verify; only where
-    has_triton_tables.
-    """
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; loaded in capture,
-    decode, dllm_extend, idle, target_verify; only where has_triton_tables.
-    """
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    """[tokens], int32: parts of each sequence; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each request begin; only where
-    has_flashinfer_tables.
-    """
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    """[requests + 1], int32: where its queries begin; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    """[requests], int32: keys on its last page; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    """[tokens * context_length], int32: slots of all keys; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the encoder's keys of each request begin; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    """[requests + 1], int32: where its queries of the encoder begin; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    """[tokens * context_length], int32: slots of all keys of the encoder; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    """[tokens * context_length], uint8: which keys each token sees; only where
-    has_flashinfer_tables.
-    """
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; loaded in
-    capture, decode, dllm_extend, idle, target_verify; only where has_flashinfer_tables.
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
     token ids; only where enable_decode_graph.
+    """
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
+    in capture, target_verify; only where speculative and (attention_backend == fa3 or
+    attention_backend == fa4 or attention_backend == triton).
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -661,6 +590,228 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
+    has_dsa.
+    """
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    """[tokens], int32: keys that each token sees; only where has_dsa."""
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
+    and hip.
+    """
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: the same for the second wrapper; only where
+    has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where
+    has_flashinfer and has_window.
+    """
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    """[requests], int32: where the state of each request lies, -1 in a row without a request;
+    only where hybrid_linear.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
+    and speculative.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:27
+    linear_next_token: Tensor | None
+    """[requests, target_width], int64: the first token that follows each, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:30
+    linear_next_sibling: Tensor | None
+    """[requests, target_width], int64: the next token beside each, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:33
+    linear_parent: Tensor | None
+    """[requests, target_width], int64: the token that each follows, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    """[requests], int32: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where the keys of each request begin; only where
+    has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    """[requests], int32 on the host: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
+    attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
+    width; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
+    padding; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    """[requests, table_columns], int32: the same in the pool of layers with a window; only where
+    has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions], int32: slots of what the encoder has read; only where
+    has_page_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
+    has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page, the same for each batch; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:53
+    tree_page_table: Tensor | None
+    """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
+    capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
+    != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:56
+    tree_cache_seqlens: Tensor | None
+    """[tokens], int32: how many these are; loaded in capture, target_verify; only where
+    has_page_tables and drafts_trees and attention_backend != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:59
+    tree_window_page_table: Tensor | None
+    """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
+    have a window; loaded in capture, target_verify; only where has_page_tables and
+    drafts_trees and attention_backend != trtllm_mha and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:69
+    all_token_page_table: Tensor | None
+    """[tokens, table_columns], int32: pages of each token's sequence; only where
+    attention_backend == trtllm_mha and speculative and encoder_only_layers.
+    """
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
+    another; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
+    and has_window.
+    """
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -688,15 +839,10 @@ class DraftExtendGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    """[requests, context_pages], int32: pages of each sequence; only where
-    has_draft_extend_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
-    """[requests], int32: tokens of each sequence; only where has_draft_extend_graph and
-    has_tables.
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -758,6 +904,178 @@ class DraftExtendGraphDraftBatch:
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
+    has_dsa.
+    """
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    """[tokens], int32: keys that each token sees; only where has_dsa."""
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
+    and hip.
+    """
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: the same for the second wrapper; only where
+    has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where
+    has_flashinfer and has_window.
+    """
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    """[requests], int32: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where the keys of each request begin; only where
+    has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    """[requests], int32 on the host: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
+    attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
+    width; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
+    padding; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    """[requests, table_columns], int32: the same in the pool of layers with a window; only where
+    has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions], int32: slots of what the encoder has read; only where
+    has_page_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
+    has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page, the same for each batch; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
+    another; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
+    and has_window.
+    """
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -785,35 +1103,10 @@ class DraftGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
-    each branch begin; only where has_draft_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length], int64: slots of all keys; only where
-    has_draft_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
-    each branch begin; only where has_draft_graph and has_flashinfer_tables.
-    """
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length], int32: slots of all keys; only where
-    has_draft_graph and has_flashinfer_tables.
-    """
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    """[speculative_num_steps - 1, requests, context_pages], int32: pages of each sequence, for
-    each step after the first; only where has_draft_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
-    """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step after
-    the first; only where has_draft_graph and has_tables.
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -875,6 +1168,92 @@ class DraftGraphDraftBatch:
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:65
+    flashinfer_draft_last_page_len: Tensor | None
+    """[tokens], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
+    has_flashinfer.
+    """
+    # specs/sglang/backends/mla.yaml:72
+    mla_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each request begin; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:75
+    mla_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
+    has_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page, the same for each batch; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:78
+    draft_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
+    each step; only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:81
+    draft_window_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
+    layers with a window; only where has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:84
+    draft_branch_page_table: Tensor | None
+    """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
+    only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:87
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
+    where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:90
+    draft_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
+    only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:93
+    draft_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:96
+    draft_scheduler_metadata: Tensor | None
+    """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
+    its work; only where has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:75
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:78
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
+    has_triton.
+    """
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -902,6 +1281,11 @@ class EagerTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -961,6 +1345,58 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    """[requests], int32: where the state of each request lies, -1 in a row without a request;
+    only where hybrid_linear.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
+    and speculative.
+    """
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -988,6 +1424,11 @@ class EagerDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1044,6 +1485,45 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -1071,31 +1551,6 @@ class FrozenKvGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each branch begin; only where has_frozen_graph
-    and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    """[tokens * context_length], int64: slots of all keys, in the pool of the target; only where
-    has_frozen_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    """[tokens], int32: parts of each sequence; only where has_frozen_graph and
-    has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
-    sequence comes to; only where has_frozen_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
-    has_frozen_graph and has_triton_tables.
-    """
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
     """[tokens], int64: rotary positions."""
@@ -1139,6 +1594,27 @@ class FrozenKvGraphDraftBatch:
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:54
+    frozen_triton_kv_indices: Tensor | None
+    """[requests, context_length], int64: slots of all keys, in the pool of the target; only
+    where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
@@ -1166,16 +1642,6 @@ class MultiLayerGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    """[speculative_num_steps, requests, context_pages], int32: pages of each sequence, for each
-    layer; only where has_multi_layer_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
-    """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
-    where has_multi_layer_graph and has_tables.
-    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1250,6 +1716,36 @@ class MultiLayerGraphDraftBatch:
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
+    """
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page, the same for each batch; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:105
+    layer_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
+    layer; only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:108
+    layer_window_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
+    with a window; only where has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:111
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
+    where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:114
+    layer_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
+    only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:117
+    layer_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
+    has_page_tables.
     """
     # specs/sglang/slots.yaml:217
     input_embeds: Tensor | None
@@ -1333,12 +1829,12 @@ class PrefillGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
     where splits_prefill.
     """
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
@@ -1431,12 +1927,12 @@ class PrefillGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt; only
     where splits_prefill.
     """
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3

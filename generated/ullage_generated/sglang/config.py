@@ -63,13 +63,17 @@ class PrefillGraphBackend(StrEnum):
 
 # specs/sglang/engine.yaml:154
 class AttentionBackend(StrEnum):
-    """Whose tables a graph keeps between load and replay."""
+    """Whose tables are kept between load and replay."""
 
     OTHER = "other"
     FA3 = "fa3"
+    FA4 = "fa4"
     TRTLLM_MHA = "trtllm_mha"
     TRITON = "triton"
     FLASHINFER = "flashinfer"
+    FLASHINFER_MLA = "flashinfer_mla"
+    TRTLLM_MLA = "trtllm_mla"
+    DSA = "dsa"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,19 @@ class Config:
     Legal if `validate` accepts it, which is what every capacity was proved for. A parameter that
     has no meaning in a configuration is None.
 
+    dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
+    dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
+        attention_backend == dsa.
+    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
+        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    hybrid_linear: Some layers are linear, with a state in place of keys.
+    mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    mla_output_size: Width of what attention to latent keys puts out; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    encoder_only_layers: Some layers attend to all tokens of a verify, later ones too.
+    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
+        attention_backend == triton.
     max_running_requests: Most requests of one data-parallel worker at a time, after resolution; in
         requests; [1, 65536].
     max_total_tokens_target: Key-value slots of the worker's own pool; of worker target; in tokens;
@@ -149,13 +166,13 @@ class Config:
     draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
     speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
         has_draft_worker.
-    attention_backend: Whose tables a graph keeps between load and replay.
+    attention_backend: Whose tables are kept between load and replay.
+    request_table_extra: Columns of the request table beyond the context, in which drafts have their
+        slots; in tokens; [0, 1048576].
+    sliding_window: Tokens that layers with a window attend to, 0 if the model has none; in tokens;
+        [0, 16777216].
     attention_heads: Query heads of this rank; [1, 1024].
     value_head_size: Width of a value head; [1, 4096].
-    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
-        attention_backend == triton.
-    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
-        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -165,6 +182,40 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
+    # specs/sglang/backends/dsa.yaml:3
+    dsa_pages: bool | None = None
+    """Tables hold pages and not tokens; None unless attention_backend == dsa."""
+    # specs/sglang/backends/dsa.yaml:5
+    dsa_index_topk: int | None = None
+    """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
+    dsa.
+    """
+    # specs/sglang/backends/flashinfer.yaml:4
+    flashinfer_workspace_bytes: int | None = None
+    """What kernels of this backend work in, more for some models and for deterministic
+    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:4
+    hybrid_linear: bool
+    """Some layers are linear, with a state in place of keys."""
+    # specs/sglang/backends/mla.yaml:3
+    mla_latent_size: int | None = None
+    """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
+    trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:6
+    mla_output_size: int | None = None
+    """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
+    == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:4
+    encoder_only_layers: bool
+    """Some layers attend to all tokens of a verify, later ones too."""
+    # specs/sglang/backends/triton.yaml:3
+    triton_kv_splits: int | None = None
+    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
+    triton.
+    """
     # specs/sglang/engine.yaml:26
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
@@ -347,36 +398,36 @@ class Config:
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
     # specs/sglang/engine.yaml:154
     attention_backend: AttentionBackend
-    """Whose tables a graph keeps between load and replay."""
-    # specs/sglang/engine.yaml:157
-    attention_heads: int
-    """Query heads of this rank; [1, 1024]."""
+    """Whose tables are kept between load and replay."""
     # specs/sglang/engine.yaml:158
-    value_head_size: int
-    """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:159
-    triton_kv_splits: int | None = None
-    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
-    triton.
+    request_table_extra: int
+    """Columns of the request table beyond the context, in which drafts have their slots; in
+    tokens; [0, 1048576].
     """
     # specs/sglang/engine.yaml:162
-    flashinfer_workspace_bytes: int | None = None
-    """What kernels of this backend work in, more for some models and for deterministic
-    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    sliding_window: int
+    """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
+    16777216].
     """
+    # specs/sglang/engine.yaml:165
+    attention_heads: int
+    """Query heads of this rank; [1, 1024]."""
     # specs/sglang/engine.yaml:166
+    value_head_size: int
+    """Width of a value head; [1, 4096]."""
+    # specs/sglang/engine.yaml:168
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:170
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:171
+    # specs/sglang/engine.yaml:173
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:175
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:178
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -384,6 +435,14 @@ class Config:
     def of(
         cls,
         *,
+        dsa_pages: bool | None = None,
+        dsa_index_topk: int | None = None,
+        flashinfer_workspace_bytes: int | None = None,
+        hybrid_linear: bool = False,
+        mla_latent_size: int | None = None,
+        mla_output_size: int | None = None,
+        encoder_only_layers: bool = False,
+        triton_kv_splits: int | None = None,
         max_running_requests: int = 2048,
         max_total_tokens_target: int = 800000,
         max_total_tokens_draft: int | None = None,
@@ -435,10 +494,10 @@ class Config:
         draft_vocab_size: int | None = None,
         speculative_use_rejection_sampling: bool | None = None,
         attention_backend: AttentionBackend = AttentionBackend.OTHER,
+        request_table_extra: int | None = None,
+        sliding_window: int = 0,
         attention_heads: int = 32,
         value_head_size: int = 128,
-        triton_kv_splits: int | None = None,
-        flashinfer_workspace_bytes: int | None = None,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -450,6 +509,26 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
+        # specs/sglang/backends/dsa.yaml:3
+        if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
+            dsa_pages = False
+        # specs/sglang/backends/dsa.yaml:5
+        if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
+            dsa_index_topk = 2048
+        # specs/sglang/backends/flashinfer.yaml:4
+        if flashinfer_workspace_bytes is None and (
+            attention_backend == AttentionBackend.FLASHINFER
+        ):
+            flashinfer_workspace_bytes = 402653184
+        # specs/sglang/backends/mla.yaml:3
+        if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_latent_size = 576
+        # specs/sglang/backends/mla.yaml:6
+        if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_output_size = 512
+        # specs/sglang/backends/triton.yaml:3
+        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
+            triton_kv_splits = 8
         # specs/sglang/engine.yaml:29
         if max_total_tokens_draft is None and (
             speculative_algorithm
@@ -647,21 +726,28 @@ class Config:
             in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:159
-        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
-            triton_kv_splits = 8
-        # specs/sglang/engine.yaml:162
-        if flashinfer_workspace_bytes is None and (
-            attention_backend == AttentionBackend.FLASHINFER
-        ):
-            flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:168
+        # specs/sglang/engine.yaml:158
+        if request_table_extra is None:
+            request_table_extra = 4 + (
+                present(speculative_num_draft_tokens)
+                if speculative_algorithm != SpeculativeAlgorithm.NONE
+                else 0
+            )
+        # specs/sglang/engine.yaml:170
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:175
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
+            dsa_pages=dsa_pages,
+            dsa_index_topk=dsa_index_topk,
+            flashinfer_workspace_bytes=flashinfer_workspace_bytes,
+            hybrid_linear=hybrid_linear,
+            mla_latent_size=mla_latent_size,
+            mla_output_size=mla_output_size,
+            encoder_only_layers=encoder_only_layers,
+            triton_kv_splits=triton_kv_splits,
             max_running_requests=max_running_requests,
             max_total_tokens_target=max_total_tokens_target,
             max_total_tokens_draft=max_total_tokens_draft,
@@ -713,10 +799,10 @@ class Config:
             draft_vocab_size=draft_vocab_size,
             speculative_use_rejection_sampling=speculative_use_rejection_sampling,
             attention_backend=attention_backend,
+            request_table_extra=request_table_extra,
+            sliding_window=sliding_window,
             attention_heads=attention_heads,
             value_head_size=value_head_size,
-            triton_kv_splits=triton_kv_splits,
-            flashinfer_workspace_bytes=flashinfer_workspace_bytes,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -739,6 +825,120 @@ class Config:
     def validate(self) -> None:
         """Raise ConfigurationError with every reason why this configuration is not legal."""
         problems = Problems()
+        problems.choice(
+            "attention_backend",
+            self.attention_backend,
+            (
+                "other",
+                "fa3",
+                "fa4",
+                "trtllm_mha",
+                "triton",
+                "flashinfer",
+                "flashinfer_mla",
+                "trtllm_mla",
+                "dsa",
+            ),
+            "specs/sglang/engine.yaml:154",
+        )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/backends/dsa.yaml:3")
+            else:
+                problems.unset(
+                    "dsa_pages",
+                    self.dsa_pages,
+                    "attention_backend == dsa",
+                    "specs/sglang/backends/dsa.yaml:3",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.integer(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    1,
+                    1048576,
+                    "specs/sglang/backends/dsa.yaml:5",
+                )
+            else:
+                problems.unset(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    "attention_backend == dsa",
+                    "specs/sglang/backends/dsa.yaml:5",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.FLASHINFER:
+                problems.integer(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    1,
+                    17179869184,
+                    "specs/sglang/backends/flashinfer.yaml:4",
+                )
+            else:
+                problems.unset(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    "attention_backend == flashinfer",
+                    "specs/sglang/backends/flashinfer.yaml:4",
+                )
+        problems.boolean(
+            "hybrid_linear", self.hybrid_linear, "specs/sglang/backends/hybrid_linear.yaml:4"
+        )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_latent_size",
+                    self.mla_latent_size,
+                    1,
+                    4096,
+                    "specs/sglang/backends/mla.yaml:3",
+                )
+            else:
+                problems.unset(
+                    "mla_latent_size",
+                    self.mla_latent_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/backends/mla.yaml:3",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_output_size",
+                    self.mla_output_size,
+                    1,
+                    4096,
+                    "specs/sglang/backends/mla.yaml:6",
+                )
+            else:
+                problems.unset(
+                    "mla_output_size",
+                    self.mla_output_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/backends/mla.yaml:6",
+                )
+        problems.boolean(
+            "encoder_only_layers",
+            self.encoder_only_layers,
+            "specs/sglang/backends/page_tables.yaml:4",
+        )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRITON:
+                problems.integer(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    1,
+                    256,
+                    "specs/sglang/backends/triton.yaml:3",
+                )
+            else:
+                problems.unset(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    "attention_backend == triton",
+                    "specs/sglang/backends/triton.yaml:3",
+                )
         problems.integer(
             "max_running_requests",
             self.max_running_requests,
@@ -1108,52 +1308,24 @@ class Config:
                     "has_draft_worker",
                     "specs/sglang/engine.yaml:151",
                 )
-        problems.choice(
-            "attention_backend",
-            self.attention_backend,
-            ("other", "fa3", "trtllm_mha", "triton", "flashinfer"),
-            "specs/sglang/engine.yaml:154",
+        problems.integer(
+            "request_table_extra",
+            self.request_table_extra,
+            0,
+            1048576,
+            "specs/sglang/engine.yaml:158",
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:157"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:162"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:158"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:165"
         )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRITON:
-                problems.integer(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    1,
-                    256,
-                    "specs/sglang/engine.yaml:159",
-                )
-            else:
-                problems.unset(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    "attention_backend == triton",
-                    "specs/sglang/engine.yaml:159",
-                )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.FLASHINFER:
-                problems.integer(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    1,
-                    17179869184,
-                    "specs/sglang/engine.yaml:162",
-                )
-            else:
-                problems.unset(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:162",
-                )
+        problems.integer(
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:166"
+        )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:166"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:168"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1162,17 +1334,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:170",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:168",
+                    "specs/sglang/engine.yaml:170",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:171"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:173"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1181,16 +1353,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:175",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:175",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:176")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:178")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1252,7 +1424,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:258",
+                    "specs/sglang/engine.yaml:260",
                 )
             )
         if problems.passed(
@@ -1307,7 +1479,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:287",
+                    "specs/sglang/engine.yaml:277",
                 )
             )
         if problems.passed(
@@ -1352,7 +1524,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:299",
+                    "specs/sglang/engine.yaml:289",
                 )
             )
         if problems.passed(
@@ -1402,8 +1574,36 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:329",
+                    "specs/sglang/engine.yaml:319",
                 )
+            )
+        if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
+            problems.constraint(
+                not (self.speculative and self.has_mla)
+                or present(self.speculative_eagle_topk) == 1,
+                "not (speculative and has_mla) or speculative_eagle_topk == 1",
+                "latent attention drafts chains and no trees",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                    "attention_backend": self.attention_backend,
+                },
+                "specs/sglang/backends/mla.yaml:17",
+            )
+        if problems.passed(
+            "speculative_algorithm", "speculative_num_draft_tokens", "request_table_extra"
+        ):
+            problems.constraint(
+                not self.speculative
+                or present(self.speculative_num_draft_tokens) <= self.request_table_extra,
+                "not speculative or speculative_num_draft_tokens <= request_table_extra",
+                "the request table has a column for each draft behind the longest sequence",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                    "request_table_extra": self.request_table_extra,
+                },
+                "specs/sglang/backends/sequences.yaml:3",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
@@ -1415,7 +1615,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:180",
+                "specs/sglang/engine.yaml:182",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1426,7 +1626,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:182",
+                "specs/sglang/engine.yaml:184",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1437,7 +1637,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:184",
+                "specs/sglang/engine.yaml:186",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1460,7 +1660,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:187",
+                "specs/sglang/engine.yaml:189",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1481,7 +1681,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:190",
+                "specs/sglang/engine.yaml:192",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1505,7 +1705,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:193",
+                "specs/sglang/engine.yaml:195",
             )
         if problems.passed(
             "tp_size",
@@ -1542,7 +1742,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:196",
+                "specs/sglang/engine.yaml:198",
             )
         if problems.passed(
             "tp_size",
@@ -1574,7 +1774,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:199",
+                "specs/sglang/engine.yaml:201",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1585,7 +1785,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:201",
+                "specs/sglang/engine.yaml:203",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1597,7 +1797,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:203",
+                "specs/sglang/engine.yaml:205",
             )
         if problems.passed(
             "request_pool_size",
@@ -1620,7 +1820,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:207",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1631,7 +1831,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:208",
+                "specs/sglang/engine.yaml:210",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1639,7 +1839,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:210",
+                "specs/sglang/engine.yaml:212",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1650,7 +1850,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:212",
+                "specs/sglang/engine.yaml:214",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1663,29 +1863,317 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:214",
+                "specs/sglang/engine.yaml:216",
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.enable_decode_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.adaptive and self.enable_decode_graph)
+                            or self.enable_decode_graph
+                            or (not self.speculative and not self.dllm and self.enable_decode_graph)
+                            or (self.dllm and self.enable_decode_graph)
+                            or (self.speculative and not self.adaptive and self.enable_decode_graph)
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (enable_decode_graph and has_flashinfer and (adaptive and "
+                    "enable_decode_graph or enable_decode_graph or not speculative and not "
+                    "dllm and enable_decode_graph or dllm and enable_decode_graph or "
+                    "speculative and not adaptive and enable_decode_graph)) or most_keys <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:21",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.has_draft_extend_graph and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.has_draft_worker
+                                and self.has_draft_extend_graph
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer and "
+                    "(has_draft_extend_graph and has_draft_worker or speculative_algorithm =="
+                    " eagle and not adaptive and has_draft_worker and "
+                    "has_draft_extend_graph)) or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:21",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "request_pool_size",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not self.has_flashinfer or self.most_keys <= 2147483647,
+                    "not has_flashinfer or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "request_pool_size": self.request_pool_size,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:21",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_flashinfer
+                        and (
+                            (self.adaptive and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.has_draft_worker
+                            )
+                            or (
+                                not self.dllm
+                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+                                and self.has_draft_worker
+                            )
+                            or self.has_draft_worker
+                            or (
+                                not self.dllm
+                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_flashinfer and (adaptive and "
+                    "has_draft_worker or speculative_algorithm == eagle and not adaptive and "
+                    "has_draft_worker or speculative_algorithm == eagle and has_draft_worker "
+                    "or not dllm and speculative_algorithm == eagle and has_draft_worker or "
+                    "speculative_algorithm == frozen_kv_mtp and has_draft_worker or "
+                    "has_draft_worker or not dllm and speculative_algorithm == eagle and "
+                    "require_mlp_sync and has_draft_worker)) or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:21",
+                )
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/backends/dsa.yaml:10
     @cached_property
-    def token_per_request(self) -> int:
-        """One token for each request."""
-        return 1
+    def has_dsa(self) -> bool:
+        """`attention_backend == dsa`."""
+        return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:219
+    # specs/sglang/engine.yaml:224
     @cached_property
-    def one_request(self) -> int:
-        """`1`."""
-        return 1
+    def speculative(self) -> bool:
+        """`speculative_algorithm != none`."""
+        return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/backends/sequences.yaml:12
     @cached_property
-    def one_token(self) -> int:
-        """`1`."""
-        return 1
+    def request_table_width(self) -> int:
+        """Columns of the request table, the most keys that a row of it leads to."""
+        return self.context_length + self.request_table_extra
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/backends/sequences.yaml:21
+    @cached_property
+    def table_pages(self) -> int:
+        """Pages of the longest row of the request table, of which drafts use more than the
+        context.
+        """
+        return cdiv(
+            self.request_table_width if self.speculative else self.context_length, self.page_size
+        )
+
+    # specs/sglang/engine.yaml:223
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
@@ -1693,122 +2181,45 @@ class Config:
 
     # specs/sglang/engine.yaml:222
     @cached_property
-    def speculative(self) -> bool:
-        """`speculative_algorithm != none`."""
-        return self.speculative_algorithm != SpeculativeAlgorithm.NONE
+    def one_token(self) -> int:
+        """`1`."""
+        return 1
 
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/backends/dsa.yaml:11
     @cached_property
-    def adaptive(self) -> bool:
-        """`speculative_adaptive if speculative else false`."""
-        return present(self.speculative_adaptive) if self.speculative else False
+    def dsa_columns(self) -> int | None:
+        """Columns of its table, which are those of the request table unless it holds pages; None
+        unless attention_backend == dsa.
+        """
+        if self.attention_backend != AttentionBackend.DSA:
+            return None
+        return self.table_pages if present(self.dsa_pages) else self.request_table_width
 
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/backends/flashinfer.yaml:9
     @cached_property
-    def dllm(self) -> bool:
-        """`dllm_block_size > 0`."""
-        return self.dllm_block_size > 0
+    def has_flashinfer(self) -> bool:
+        """`attention_backend == flashinfer`."""
+        return self.attention_backend == AttentionBackend.FLASHINFER
 
-    # specs/sglang/engine.yaml:225
+    # specs/sglang/backends/sequences.yaml:8
     @cached_property
-    def has_draft_worker(self) -> bool:
-        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
-        return self.speculative_algorithm in (
-            SpeculativeAlgorithm.EAGLE,
-            SpeculativeAlgorithm.FROZEN_KV_MTP,
-        )
+    def has_window(self) -> bool:
+        """`sliding_window > 0`."""
+        return self.sliding_window > 0
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/backends/flashinfer.yaml:10
     @cached_property
-    def attn_tp_size(self) -> int:
-        """`tp_size // attn_dp_size // attn_cp_size`."""
-        return self.tp_size // self.attn_dp_size // self.attn_cp_size
+    def has_second_wrapper(self) -> bool:
+        """`is_encoder_decoder or has_window`."""
+        return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:229
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:228
-    @cached_property
-    def cp_align(self) -> int:
-        """What context parallelism aligns rows and tokens to."""
-        return (
-            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
-            if self.attn_cp_size > 1
-            else 1
-        )
-
-    # specs/sglang/engine.yaml:231
-    @cached_property
-    def chunked(self) -> bool:
-        """`chunked_prefill_size > 0`."""
-        return self.chunked_prefill_size > 0
-
-    # specs/sglang/engine.yaml:232
-    @cached_property
-    def prefill_ceiling(self) -> int:
-        """The engine's own prefill buffer ceiling."""
-        return (
-            (
-                max(
-                    self.chunked_prefill_size,
-                    self.max_prefill_tokens,
-                    cdiv(5 * self.chunked_prefill_size, 4),
-                )
-                if self.enable_dynamic_chunking and self.pp_size > 1
-                else self.chunked_prefill_size
-            )
-            if self.chunked
-            else 0
-        )
-
-    # specs/sglang/engine.yaml:237
-    @cached_property
-    def prefill_limit_target(self) -> int:
-        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
-        target.
-        """
-        return (
-            min(self.prefill_ceiling, self.max_total_tokens_target)
-            if self.chunked
-            else self.max_total_tokens_target
-        )
-
-    # specs/sglang/engine.yaml:237
-    @cached_property
-    def prefill_limit_draft(self) -> int | None:
-        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
-        draft; None unless has_draft_worker.
-        """
-        if not self.has_draft_worker:
-            return None
-        return (
-            min(self.prefill_ceiling, present(self.max_total_tokens_draft))
-            if self.chunked
-            else present(self.max_total_tokens_draft)
-        )
-
-    # specs/sglang/engine.yaml:240
-    @cached_property
-    def target_width(self) -> int:
-        """Tokens that the target computes for each request in a decoding round."""
-        return (
-            present(self.speculative_num_draft_tokens)
-            if self.speculative
-            else self.dllm_block_size
-            if self.dllm
-            else 1
-        )
-
-    # specs/sglang/engine.yaml:244
-    @cached_property
-    def round_width(self) -> int:
-        """The same in this round, of which there is a graph for each width."""
-        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
-
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:326
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1834,7 +2245,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:343
+    # specs/sglang/engine.yaml:333
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1846,13 +2257,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:337
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:228
+    @cached_property
+    def attn_tp_size(self) -> int:
+        """`tp_size // attn_dp_size // attn_cp_size`."""
+        return self.tp_size // self.attn_dp_size // self.attn_cp_size
+
+    # specs/sglang/engine.yaml:249
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1862,7 +2279,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:251
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1872,85 +2289,118 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:254
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:221
     @cached_property
-    def graph_width(self) -> int:
-        """Tokens of a request as the alignment of graphs counts them."""
-        return 1 if self.enable_two_batch_overlap else self.target_width
+    def one_request(self) -> int:
+        """`1`."""
+        return 1
 
-    # specs/sglang/engine.yaml:258
+    # specs/sglang/backends/sequences.yaml:15
     @cached_property
-    def captured(self) -> tuple[int, ...] | None:
-        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
-        of its size; None unless enable_decode_graph.
-        """
-        if not self.enable_decode_graph:
-            return None
-        return tuple(
-            min(rows, self.graph_rows)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
-        )
-
-    # specs/sglang/engine.yaml:264
-    @cached_property
-    def sequence_fill(self) -> int:
-        """The length of a padded row."""
-        return self.dllm_block_size if self.dllm else 1
-
-    # specs/sglang/engine.yaml:267
-    @cached_property
-    def tracks_mamba(self) -> bool:
-        """`mamba_extra_buffer and not speculative`."""
-        return self.mamba_extra_buffer and not self.speculative
-
-    # specs/sglang/engine.yaml:268
-    @cached_property
-    def has_tables(self) -> bool:
-        """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
-        trtllm_mha)`.
-        """
-        return self.enable_decode_graph and (
-            self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
-        )
-
-    # specs/sglang/engine.yaml:269
-    @cached_property
-    def has_triton_tables(self) -> bool:
-        """`enable_decode_graph and attention_backend == triton`."""
-        return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
-
-    # specs/sglang/engine.yaml:270
-    @cached_property
-    def has_flashinfer_tables(self) -> bool:
-        """`enable_decode_graph and attention_backend == flashinfer`."""
-        return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
-
-    # specs/sglang/engine.yaml:271
-    @cached_property
-    def has_verify_mask(self) -> bool:
-        """`enable_decode_graph and speculative and (attention_backend == fa3 or
-        attention_backend == triton)`.
-        """
+    def sequence_limit(self) -> int:
+        """Tokens of the longest sequence, with the drafts that a verify puts behind it."""
         return (
-            self.enable_decode_graph
-            and self.speculative
-            and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
+            self.context_length + present(self.speculative_num_draft_tokens)
+            if self.speculative
+            else self.context_length
         )
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/backends/flashinfer.yaml:11
+    @cached_property
+    def most_keys(self) -> int:
+        """Keys of as many requests as there is room for."""
+        return self.graph_rows * self.sequence_limit
+
+    # specs/sglang/backends/mla.yaml:11
+    @cached_property
+    def has_mla(self) -> bool:
+        """`attention_backend == flashinfer_mla or attention_backend == trtllm_mla`."""
+        return self.attention_backend in (
+            AttentionBackend.FLASHINFER_MLA,
+            AttentionBackend.TRTLLM_MLA,
+        )
+
+    # specs/sglang/backends/mla.yaml:12
+    @cached_property
+    def mla_blocks(self) -> int:
+        """Columns of a block table, of which the kernel takes so many at a time."""
+        return align_up(self.table_pages, max(4096 // self.page_size, 1))
+
+    # specs/sglang/backends/page_tables.yaml:8
+    @cached_property
+    def has_page_tables(self) -> bool:
+        """`attention_backend == fa3 or attention_backend == fa4 or attention_backend ==
+        trtllm_mha`.
+        """
+        return self.attention_backend in (
+            AttentionBackend.FA3,
+            AttentionBackend.FA4,
+            AttentionBackend.TRTLLM_MHA,
+        )
+
+    # specs/sglang/backends/sequences.yaml:9
+    @cached_property
+    def drafts_trees(self) -> bool:
+        """Drafts are trees and not chains, so that each token has a past of its own."""
+        return present(self.speculative_eagle_topk) > 1 if self.speculative else False
+
+    # specs/sglang/backends/page_tables.yaml:9
+    @cached_property
+    def table_columns(self) -> int:
+        """Columns of a page table, one for each token where drafts are trees."""
+        return self.request_table_width if self.drafts_trees else self.table_pages
+
+    # specs/sglang/engine.yaml:220
+    @cached_property
+    def token_per_request(self) -> int:
+        """One token for each request."""
+        return 1
+
+    # specs/sglang/backends/page_tables.yaml:12
+    @cached_property
+    def branch_columns(self) -> int | None:
+        """Drafts behind a branch: those of each step but the last, of which each sees one more;
+        None unless speculative.
+        """
+        if not self.speculative:
+            return None
+        return (
+            (present(self.speculative_num_steps) - 1)
+            * (present(self.speculative_num_steps) + 2)
+            // 2
+        )
+
+    # specs/sglang/backends/sequences.yaml:18
     @cached_property
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:226
+    @cached_property
+    def dllm(self) -> bool:
+        """`dllm_block_size > 0`."""
+        return self.dllm_block_size > 0
+
+    # specs/sglang/engine.yaml:242
+    @cached_property
+    def target_width(self) -> int:
+        """Tokens that the target computes for each request in a decoding round."""
+        return (
+            present(self.speculative_num_draft_tokens)
+            if self.speculative
+            else self.dllm_block_size
+            if self.dllm
+            else 1
+        )
+
+    # specs/sglang/backends/sequences.yaml:24
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -1964,7 +2414,126 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/backends/triton.yaml:8
+    @cached_property
+    def has_triton(self) -> bool:
+        """`attention_backend == triton`."""
+        return self.attention_backend == AttentionBackend.TRITON
+
+    # specs/sglang/engine.yaml:225
+    @cached_property
+    def adaptive(self) -> bool:
+        """`speculative_adaptive if speculative else false`."""
+        return present(self.speculative_adaptive) if self.speculative else False
+
+    # specs/sglang/engine.yaml:227
+    @cached_property
+    def has_draft_worker(self) -> bool:
+        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
+        return self.speculative_algorithm in (
+            SpeculativeAlgorithm.EAGLE,
+            SpeculativeAlgorithm.FROZEN_KV_MTP,
+        )
+
+    # specs/sglang/engine.yaml:230
+    @cached_property
+    def cp_align(self) -> int:
+        """What context parallelism aligns rows and tokens to."""
+        return (
+            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
+            if self.attn_cp_size > 1
+            else 1
+        )
+
+    # specs/sglang/engine.yaml:233
+    @cached_property
+    def chunked(self) -> bool:
+        """`chunked_prefill_size > 0`."""
+        return self.chunked_prefill_size > 0
+
+    # specs/sglang/engine.yaml:234
+    @cached_property
+    def prefill_ceiling(self) -> int:
+        """The engine's own prefill buffer ceiling."""
+        return (
+            (
+                max(
+                    self.chunked_prefill_size,
+                    self.max_prefill_tokens,
+                    cdiv(5 * self.chunked_prefill_size, 4),
+                )
+                if self.enable_dynamic_chunking and self.pp_size > 1
+                else self.chunked_prefill_size
+            )
+            if self.chunked
+            else 0
+        )
+
+    # specs/sglang/engine.yaml:239
+    @cached_property
+    def prefill_limit_target(self) -> int:
+        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
+        target.
+        """
+        return (
+            min(self.prefill_ceiling, self.max_total_tokens_target)
+            if self.chunked
+            else self.max_total_tokens_target
+        )
+
+    # specs/sglang/engine.yaml:239
+    @cached_property
+    def prefill_limit_draft(self) -> int | None:
+        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
+        draft; None unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            min(self.prefill_ceiling, present(self.max_total_tokens_draft))
+            if self.chunked
+            else present(self.max_total_tokens_draft)
+        )
+
+    # specs/sglang/engine.yaml:246
+    @cached_property
+    def round_width(self) -> int:
+        """The same in this round, of which there is a graph for each width."""
+        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
+
+    # specs/sglang/engine.yaml:257
+    @cached_property
+    def graph_width(self) -> int:
+        """Tokens of a request as the alignment of graphs counts them."""
+        return 1 if self.enable_two_batch_overlap else self.target_width
+
+    # specs/sglang/engine.yaml:260
+    @cached_property
+    def captured(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
+        of its size; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
+            return None
+        return tuple(
+            min(rows, self.graph_rows)
+            for rows in present(self.capture_requests)
+            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+        )
+
+    # specs/sglang/engine.yaml:266
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/engine.yaml:269
+    @cached_property
+    def tracks_mamba(self) -> bool:
+        """`mamba_extra_buffer and not speculative`."""
+        return self.mamba_extra_buffer and not self.speculative
+
+    # specs/sglang/engine.yaml:270
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -1973,7 +2542,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:273
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -1983,7 +2552,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:286
+    # specs/sglang/engine.yaml:276
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -1992,7 +2561,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:287
+    # specs/sglang/engine.yaml:277
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -2010,7 +2579,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:285
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2020,7 +2589,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:289
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2034,7 +2603,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:305
+    # specs/sglang/engine.yaml:295
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2046,7 +2615,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:307
+    # specs/sglang/engine.yaml:297
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2056,13 +2625,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:309
+    # specs/sglang/engine.yaml:299
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:311
+    # specs/sglang/engine.yaml:301
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2079,7 +2648,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:320
+    # specs/sglang/engine.yaml:310
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2087,7 +2656,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:324
+    # specs/sglang/engine.yaml:314
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2096,7 +2665,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:326
+    # specs/sglang/engine.yaml:316
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2106,7 +2675,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:319
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2120,7 +2689,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:325
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2128,7 +2697,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:348
+    # specs/sglang/engine.yaml:338
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2136,6 +2705,14 @@ class Config:
 
 
 _ARGUMENTS: Final = (
+    Argument("dsa_pages", bool, "specs/sglang/backends/dsa.yaml:3"),
+    Argument("dsa_index_topk", int, "specs/sglang/backends/dsa.yaml:5"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/backends/flashinfer.yaml:4"),
+    Argument("hybrid_linear", bool, "specs/sglang/backends/hybrid_linear.yaml:4"),
+    Argument("mla_latent_size", int, "specs/sglang/backends/mla.yaml:3"),
+    Argument("mla_output_size", int, "specs/sglang/backends/mla.yaml:6"),
+    Argument("encoder_only_layers", bool, "specs/sglang/backends/page_tables.yaml:4"),
+    Argument("triton_kv_splits", int, "specs/sglang/backends/triton.yaml:3"),
     Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
     Argument(
         "max_total_tokens_target",
@@ -2199,13 +2776,13 @@ _ARGUMENTS: Final = (
     Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:148"),
     Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:151"),
     Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:154"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:157"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:158"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:159"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:162"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:166"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:168"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:171"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:173"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:176"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:158"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:162"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:165"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:166"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:168"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:170"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:173"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:175"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:178"),
 )

@@ -63,7 +63,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -92,7 +92,7 @@ def pad_capture(rows: Rows) -> Rows:
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -125,7 +125,7 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -158,7 +158,7 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -191,7 +191,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -224,7 +224,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:49, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -479,7 +479,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
+        # specs/sglang/runners/decode_graph.yaml:46
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -506,7 +506,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:46",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -668,7 +668,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
+        # specs/sglang/runners/decode_graph.yaml:46
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -695,7 +695,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:46",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -775,7 +775,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
+        # specs/sglang/runners/decode_graph.yaml:46
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -802,7 +802,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:46",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -865,7 +865,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
+        # specs/sglang/runners/decode_graph.yaml:46
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -892,7 +892,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:46",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -974,7 +974,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:51
+        # specs/sglang/runners/decode_graph.yaml:46
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1001,7 +1001,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:51",
+                place="specs/sglang/runners/decode_graph.yaml:46",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1258,23 +1258,7 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
@@ -1295,36 +1279,69 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
-                triton_attn_logits=None,
-                triton_attn_lse=None,
-                flashinfer_workspace=None,
                 custom_mask=None,
                 graph_logits=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_adaptive_verify(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/prepared.yaml:3
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1375,29 +1392,59 @@ class DecodeGraphTargetRunner:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/dsa.yaml:22
+        # specs/sglang/backends/dsa.yaml:25
+        # specs/sglang/backends/dsa.yaml:27
+        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/flashinfer.yaml:40
+        # specs/sglang/backends/flashinfer.yaml:43
+        # specs/sglang/backends/flashinfer.yaml:46
+        # specs/sglang/backends/flashinfer.yaml:50
+        # specs/sglang/backends/flashinfer.yaml:53
+        # specs/sglang/backends/hybrid_linear.yaml:12
+        # specs/sglang/backends/hybrid_linear.yaml:15
+        # specs/sglang/backends/hybrid_linear.yaml:17
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:38
+        # specs/sglang/backends/mla.yaml:41
+        # specs/sglang/backends/mla.yaml:42
+        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:56
+        # specs/sglang/backends/mla.yaml:59
+        # specs/sglang/backends/mla.yaml:62
+        # specs/sglang/backends/page_tables.yaml:24
+        # specs/sglang/backends/page_tables.yaml:26
+        # specs/sglang/backends/page_tables.yaml:29
+        # specs/sglang/backends/page_tables.yaml:32
+        # specs/sglang/backends/page_tables.yaml:34
+        # specs/sglang/backends/page_tables.yaml:37
+        # specs/sglang/backends/page_tables.yaml:39
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:69
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
+        # specs/sglang/backends/triton.yaml:32
+        # specs/sglang/backends/triton.yaml:36
+        # specs/sglang/backends/triton.yaml:40
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
@@ -1420,12 +1467,61 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
-            triton_attn_logits=None,
-            triton_attn_lse=None,
-            flashinfer_workspace=None,
             custom_mask=None,
             graph_logits=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -1540,23 +1636,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -1575,12 +1655,61 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
-        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
 
     def _require_unpoisoned_adaptive_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -1873,28 +2002,9 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                verify_mask=views.verify_mask,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
+                verify_mask=views.verify_mask,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1916,34 +2026,67 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                linear_next_token=views.linear_next_token,
+                linear_next_sibling=views.linear_next_sibling,
+                linear_parent=views.linear_parent,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                tree_page_table=views.tree_page_table,
+                tree_cache_seqlens=views.tree_cache_seqlens,
+                tree_window_page_table=views.tree_window_page_table,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_capturing(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:16
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/backends/sequences.yaml:31
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2003,34 +2146,67 @@ class DecodeGraphTargetRunner:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/dsa.yaml:22
+        # specs/sglang/backends/dsa.yaml:25
+        # specs/sglang/backends/dsa.yaml:27
+        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/flashinfer.yaml:40
+        # specs/sglang/backends/flashinfer.yaml:43
+        # specs/sglang/backends/flashinfer.yaml:46
+        # specs/sglang/backends/flashinfer.yaml:50
+        # specs/sglang/backends/flashinfer.yaml:53
+        # specs/sglang/backends/hybrid_linear.yaml:12
+        # specs/sglang/backends/hybrid_linear.yaml:15
+        # specs/sglang/backends/hybrid_linear.yaml:17
+        # specs/sglang/backends/hybrid_linear.yaml:27
+        # specs/sglang/backends/hybrid_linear.yaml:30
+        # specs/sglang/backends/hybrid_linear.yaml:33
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:38
+        # specs/sglang/backends/mla.yaml:41
+        # specs/sglang/backends/mla.yaml:42
+        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:56
+        # specs/sglang/backends/mla.yaml:59
+        # specs/sglang/backends/mla.yaml:62
+        # specs/sglang/backends/page_tables.yaml:24
+        # specs/sglang/backends/page_tables.yaml:26
+        # specs/sglang/backends/page_tables.yaml:29
+        # specs/sglang/backends/page_tables.yaml:32
+        # specs/sglang/backends/page_tables.yaml:34
+        # specs/sglang/backends/page_tables.yaml:37
+        # specs/sglang/backends/page_tables.yaml:39
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:53
+        # specs/sglang/backends/page_tables.yaml:56
+        # specs/sglang/backends/page_tables.yaml:59
+        # specs/sglang/backends/page_tables.yaml:69
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
+        # specs/sglang/backends/triton.yaml:32
+        # specs/sglang/backends/triton.yaml:36
+        # specs/sglang/backends/triton.yaml:40
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            verify_mask=views.verify_mask,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
+            verify_mask=views.verify_mask,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2054,6 +2230,58 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            linear_next_token=views.linear_next_token,
+            linear_next_sibling=views.linear_next_sibling,
+            linear_parent=views.linear_parent,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            tree_page_table=views.tree_page_table,
+            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_window_page_table=views.tree_window_page_table,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2168,28 +2396,9 @@ class DecodeGraphTargetRunner:
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2209,6 +2418,58 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_capturing(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2484,25 +2745,6 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
@@ -2525,35 +2767,68 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
                 custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_decode(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/prepared.yaml:3
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2605,31 +2880,58 @@ class DecodeGraphTargetRunner:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/dsa.yaml:22
+        # specs/sglang/backends/dsa.yaml:25
+        # specs/sglang/backends/dsa.yaml:27
+        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/flashinfer.yaml:40
+        # specs/sglang/backends/flashinfer.yaml:43
+        # specs/sglang/backends/flashinfer.yaml:46
+        # specs/sglang/backends/flashinfer.yaml:50
+        # specs/sglang/backends/flashinfer.yaml:53
+        # specs/sglang/backends/hybrid_linear.yaml:12
+        # specs/sglang/backends/hybrid_linear.yaml:15
+        # specs/sglang/backends/hybrid_linear.yaml:17
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:38
+        # specs/sglang/backends/mla.yaml:41
+        # specs/sglang/backends/mla.yaml:42
+        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:56
+        # specs/sglang/backends/mla.yaml:59
+        # specs/sglang/backends/mla.yaml:62
+        # specs/sglang/backends/page_tables.yaml:24
+        # specs/sglang/backends/page_tables.yaml:26
+        # specs/sglang/backends/page_tables.yaml:29
+        # specs/sglang/backends/page_tables.yaml:32
+        # specs/sglang/backends/page_tables.yaml:34
+        # specs/sglang/backends/page_tables.yaml:37
+        # specs/sglang/backends/page_tables.yaml:39
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:69
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
+        # specs/sglang/backends/triton.yaml:32
+        # specs/sglang/backends/triton.yaml:36
+        # specs/sglang/backends/triton.yaml:40
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
@@ -2654,8 +2956,60 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
             custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2770,25 +3124,6 @@ class DecodeGraphTargetRunner:
 
     def _poison_decode(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -2809,8 +3144,60 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
 
     def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -3088,28 +3475,9 @@ class DecodeGraphTargetRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                verify_mask=views.verify_mask,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
+                verify_mask=views.verify_mask,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -3130,6 +3498,58 @@ class DecodeGraphTargetRunner:
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                linear_next_token=views.linear_next_token,
+                linear_next_sibling=views.linear_next_sibling,
+                linear_parent=views.linear_parent,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                tree_page_table=views.tree_page_table,
+                tree_cache_seqlens=views.tree_cache_seqlens,
+                tree_window_page_table=views.tree_window_page_table,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
@@ -3137,28 +3557,9 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_target_verify(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:16
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/backends/sequences.yaml:31
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -3210,34 +3611,67 @@ class DecodeGraphTargetRunner:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/dsa.yaml:22
+        # specs/sglang/backends/dsa.yaml:25
+        # specs/sglang/backends/dsa.yaml:27
+        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/flashinfer.yaml:40
+        # specs/sglang/backends/flashinfer.yaml:43
+        # specs/sglang/backends/flashinfer.yaml:46
+        # specs/sglang/backends/flashinfer.yaml:50
+        # specs/sglang/backends/flashinfer.yaml:53
+        # specs/sglang/backends/hybrid_linear.yaml:12
+        # specs/sglang/backends/hybrid_linear.yaml:15
+        # specs/sglang/backends/hybrid_linear.yaml:17
+        # specs/sglang/backends/hybrid_linear.yaml:27
+        # specs/sglang/backends/hybrid_linear.yaml:30
+        # specs/sglang/backends/hybrid_linear.yaml:33
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:38
+        # specs/sglang/backends/mla.yaml:41
+        # specs/sglang/backends/mla.yaml:42
+        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:56
+        # specs/sglang/backends/mla.yaml:59
+        # specs/sglang/backends/mla.yaml:62
+        # specs/sglang/backends/page_tables.yaml:24
+        # specs/sglang/backends/page_tables.yaml:26
+        # specs/sglang/backends/page_tables.yaml:29
+        # specs/sglang/backends/page_tables.yaml:32
+        # specs/sglang/backends/page_tables.yaml:34
+        # specs/sglang/backends/page_tables.yaml:37
+        # specs/sglang/backends/page_tables.yaml:39
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:53
+        # specs/sglang/backends/page_tables.yaml:56
+        # specs/sglang/backends/page_tables.yaml:59
+        # specs/sglang/backends/page_tables.yaml:69
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
+        # specs/sglang/backends/triton.yaml:32
+        # specs/sglang/backends/triton.yaml:36
+        # specs/sglang/backends/triton.yaml:40
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            verify_mask=views.verify_mask,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
+            verify_mask=views.verify_mask,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -3260,6 +3694,58 @@ class DecodeGraphTargetRunner:
             else None,
             pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
             num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            linear_next_token=views.linear_next_token,
+            linear_next_sibling=views.linear_next_sibling,
+            linear_parent=views.linear_parent,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            tree_page_table=views.tree_page_table,
+            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_window_page_table=views.tree_window_page_table,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -3375,28 +3861,9 @@ class DecodeGraphTargetRunner:
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3415,6 +3882,58 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.custom_mask, None)
 
     def _require_unpoisoned_target_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
@@ -3465,21 +3984,21 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:69
+        # specs/sglang/runners/decode_graph.yaml:64
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:65
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:75
+        # specs/sglang/runners/decode_graph.yaml:70
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:76
+            # specs/sglang/runners/decode_graph.yaml:71
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:79
+        # specs/sglang/runners/decode_graph.yaml:74
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:79",
+            place="specs/sglang/runners/decode_graph.yaml:74",
         )
         return output
 
@@ -3487,22 +4006,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:69
+        # specs/sglang/runners/decode_graph.yaml:64
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:65
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:71
+        # specs/sglang/runners/decode_graph.yaml:66
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:75
+        # specs/sglang/runners/decode_graph.yaml:70
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:76
+            # specs/sglang/runners/decode_graph.yaml:71
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:79
+        # specs/sglang/runners/decode_graph.yaml:74
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:79",
+            place="specs/sglang/runners/decode_graph.yaml:74",
         )
         return output

@@ -62,7 +62,7 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:35,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -95,7 +95,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:35,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -393,7 +393,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:28
+        # specs/sglang/runners/draft_extend_graph.yaml:37
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -417,7 +417,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:28",
+                place="specs/sglang/runners/draft_extend_graph.yaml:37",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -655,8 +655,7 @@ class DraftExtendGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                draft_extend_page_table=views.draft_extend_page_table,
-                draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -675,14 +674,55 @@ class DraftExtendGraphDraftRunner:
                 select_index=select_index,
                 draft_mamba_track_indices=draft_mamba_track_indices,
                 draft_logits=views.draft_logits,
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
-        # specs/sglang/backends/draft.yaml:27
-        # specs/sglang/backends/draft.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:72
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -741,14 +781,55 @@ class DraftExtendGraphDraftRunner:
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:114
+        # specs/sglang/backends/dsa.yaml:22
+        # specs/sglang/backends/dsa.yaml:25
+        # specs/sglang/backends/dsa.yaml:27
+        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/flashinfer.yaml:40
+        # specs/sglang/backends/flashinfer.yaml:43
+        # specs/sglang/backends/flashinfer.yaml:46
+        # specs/sglang/backends/flashinfer.yaml:50
+        # specs/sglang/backends/flashinfer.yaml:53
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:38
+        # specs/sglang/backends/mla.yaml:41
+        # specs/sglang/backends/mla.yaml:42
+        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:56
+        # specs/sglang/backends/mla.yaml:59
+        # specs/sglang/backends/mla.yaml:62
+        # specs/sglang/backends/page_tables.yaml:24
+        # specs/sglang/backends/page_tables.yaml:26
+        # specs/sglang/backends/page_tables.yaml:29
+        # specs/sglang/backends/page_tables.yaml:32
+        # specs/sglang/backends/page_tables.yaml:34
+        # specs/sglang/backends/page_tables.yaml:37
+        # specs/sglang/backends/page_tables.yaml:39
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
+        # specs/sglang/backends/triton.yaml:32
+        # specs/sglang/backends/triton.yaml:36
+        # specs/sglang/backends/triton.yaml:40
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            draft_extend_page_table=views.draft_extend_page_table,
-            draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -769,6 +850,48 @@ class DraftExtendGraphDraftRunner:
             if draft_mamba_track_indices is not None
             else None,
             draft_logits=views.draft_logits,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -892,8 +1015,7 @@ class DraftExtendGraphDraftRunner:
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.draft_extend_page_table, None)
-        poison_around(self.registry.draft_extend_cache_seqlens, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -910,6 +1032,48 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.select_index, live.select_index)
         poison_around(self.registry.draft_mamba_track_indices, live.mamba_track_indices)
         poison_around(self.registry.draft_logits, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_catching_up(self, batch: DraftExtendGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -976,23 +1140,23 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:43
+        # specs/sglang/runners/draft_extend_graph.yaml:52
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:44
-        engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:45
-        engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:49
-        with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:50
-            output = engine.replay_draft_extend(batch)
         # specs/sglang/runners/draft_extend_graph.yaml:53
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:54
+        engine.capture_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:58
+        with engine.timer(batch):
+            # specs/sglang/runners/draft_extend_graph.yaml:59
+            output = engine.replay_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:62
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:53",
+            place="specs/sglang/runners/draft_extend_graph.yaml:62",
         )
         return output
 
@@ -1000,20 +1164,20 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:43
+        # specs/sglang/runners/draft_extend_graph.yaml:52
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:44
-        engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:49
-        with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:50
-            output = engine.replay_draft_extend(batch)
         # specs/sglang/runners/draft_extend_graph.yaml:53
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:58
+        with engine.timer(batch):
+            # specs/sglang/runners/draft_extend_graph.yaml:59
+            output = engine.replay_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:62
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:53",
+            place="specs/sglang/runners/draft_extend_graph.yaml:62",
         )
         return output

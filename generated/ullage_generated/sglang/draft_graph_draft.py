@@ -62,7 +62,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:32, specs/sglang/transforms.yaml:32
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
         next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
@@ -94,7 +94,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens = rows
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:32
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:32, specs/sglang/transforms.yaml:32
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
         next_in(requests, present(config.captured_drafts)) * present(config.speculative_eagle_topk),
@@ -371,7 +371,7 @@ class DraftGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_graph.yaml:32
+        # specs/sglang/runners/draft_graph.yaml:34
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "eagle_draft",
@@ -395,7 +395,7 @@ class DraftGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_graph.yaml:32",
+                place="specs/sglang/runners/draft_graph.yaml:34",
             )
         if pad:
             padded_rows = fit_eagle_draft(config, padded_rows)
@@ -611,12 +611,7 @@ class DraftGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-                triton_draft_kv_indices=views.triton_draft_kv_indices,
-                flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-                flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-                draft_page_tables=views.draft_page_tables,
-                draft_cache_seqlens=views.draft_cache_seqlens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 mrope_positions=mrope_positions,
@@ -637,18 +632,31 @@ class DraftGraphDraftRunner:
                 draft_temperatures=draft_temperatures,
                 draft_top_ks=draft_top_ks,
                 draft_probs=views.draft_probs,
+                flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
+                flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
+                flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+                mla_draft_kv_indptr=views.mla_draft_kv_indptr,
+                mla_draft_kv_indices=views.mla_draft_kv_indices,
+                strided_indices=views.strided_indices,
+                draft_page_table=views.draft_page_table,
+                draft_window_page_table=views.draft_window_page_table,
+                draft_branch_page_table=views.draft_branch_page_table,
+                draft_cache_seqlens=views.draft_cache_seqlens,
+                draft_cu_seqlens_q=views.draft_cu_seqlens_q,
+                draft_cu_seqlens_k=views.draft_cu_seqlens_k,
+                draft_scheduler_metadata=views.draft_scheduler_metadata,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                triton_draft_kv_indptr=views.triton_draft_kv_indptr,
+                triton_draft_kv_indices=views.triton_draft_kv_indices,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_drafting(live)
-        # specs/sglang/backends/draft.yaml:3
-        # specs/sglang/backends/draft.yaml:7
-        # specs/sglang/backends/draft.yaml:11
-        # specs/sglang/backends/draft.yaml:15
-        # specs/sglang/backends/draft.yaml:19
-        # specs/sglang/backends/draft.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:72
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -695,18 +703,31 @@ class DraftGraphDraftRunner:
         if views.draft_top_ks is not None and draft_top_ks is not None:
             load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
         # specs/sglang/slots.yaml:92
+        # specs/sglang/backends/flashinfer.yaml:62
+        # specs/sglang/backends/flashinfer.yaml:65
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/mla.yaml:72
+        # specs/sglang/backends/mla.yaml:75
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:78
+        # specs/sglang/backends/page_tables.yaml:81
+        # specs/sglang/backends/page_tables.yaml:84
+        # specs/sglang/backends/page_tables.yaml:87
+        # specs/sglang/backends/page_tables.yaml:90
+        # specs/sglang/backends/page_tables.yaml:93
+        # specs/sglang/backends/page_tables.yaml:96
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
+        # specs/sglang/backends/triton.yaml:75
+        # specs/sglang/backends/triton.yaml:78
         batch = DraftGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-            triton_draft_kv_indices=views.triton_draft_kv_indices,
-            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-            draft_page_tables=views.draft_page_tables,
-            draft_cache_seqlens=views.draft_cache_seqlens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
@@ -725,6 +746,24 @@ class DraftGraphDraftRunner:
             draft_temperatures=views.draft_temperatures if draft_temperatures is not None else None,
             draft_top_ks=views.draft_top_ks if draft_top_ks is not None else None,
             draft_probs=views.draft_probs,
+            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
+            flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
+            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+            mla_draft_kv_indptr=views.mla_draft_kv_indptr,
+            mla_draft_kv_indices=views.mla_draft_kv_indices,
+            strided_indices=views.strided_indices,
+            draft_page_table=views.draft_page_table,
+            draft_window_page_table=views.draft_window_page_table,
+            draft_branch_page_table=views.draft_branch_page_table,
+            draft_cache_seqlens=views.draft_cache_seqlens,
+            draft_cu_seqlens_q=views.draft_cu_seqlens_q,
+            draft_cu_seqlens_k=views.draft_cu_seqlens_k,
+            draft_scheduler_metadata=views.draft_scheduler_metadata,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
+            triton_draft_kv_indices=views.triton_draft_kv_indices,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -816,12 +855,7 @@ class DraftGraphDraftRunner:
 
     def _poison_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.triton_draft_kv_indptr, None)
-        poison_around(self.registry.triton_draft_kv_indices, None)
-        poison_around(self.registry.flashinfer_draft_kv_indptr, None)
-        poison_around(self.registry.flashinfer_draft_kv_indices, None)
-        poison_around(self.registry.draft_page_tables, None)
-        poison_around(self.registry.draft_cache_seqlens, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
@@ -838,6 +872,24 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.draft_temperatures, live.temperatures)
         poison_around(self.registry.draft_top_ks, live.top_ks)
         poison_around(self.registry.draft_probs, None)
+        poison_around(self.registry.flashinfer_draft_kv_indptr, None)
+        poison_around(self.registry.flashinfer_draft_last_page_len, None)
+        poison_around(self.registry.flashinfer_draft_kv_indices, None)
+        poison_around(self.registry.mla_draft_kv_indptr, None)
+        poison_around(self.registry.mla_draft_kv_indices, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.draft_page_table, None)
+        poison_around(self.registry.draft_window_page_table, None)
+        poison_around(self.registry.draft_branch_page_table, None)
+        poison_around(self.registry.draft_cache_seqlens, None)
+        poison_around(self.registry.draft_cu_seqlens_q, None)
+        poison_around(self.registry.draft_cu_seqlens_k, None)
+        poison_around(self.registry.draft_scheduler_metadata, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_draft_kv_indptr, None)
+        poison_around(self.registry.triton_draft_kv_indices, None)
 
     def _require_unpoisoned_drafting(self, batch: DraftGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -898,23 +950,23 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:47
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:48
-        engine.plan_draft(batch)
         # specs/sglang/runners/draft_graph.yaml:49
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:50
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:51
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:53
+        # specs/sglang/runners/draft_graph.yaml:55
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:54
+            # specs/sglang/runners/draft_graph.yaml:56
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:59
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:57",
+            place="specs/sglang/runners/draft_graph.yaml:59",
         )
         return output
 
@@ -922,20 +974,20 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft."""
-        # specs/sglang/runners/draft_graph.yaml:47
+        # specs/sglang/runners/draft_graph.yaml:49
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:48
+        # specs/sglang/runners/draft_graph.yaml:50
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:53
+        # specs/sglang/runners/draft_graph.yaml:55
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:54
+            # specs/sglang/runners/draft_graph.yaml:56
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:59
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:57",
+            place="specs/sglang/runners/draft_graph.yaml:59",
         )
         return output

@@ -379,7 +379,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:96
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -610,7 +610,7 @@ class EagerDraftRunner:
     def _views_of(self, rows: Rows) -> EagerDraftViews:
         views = self._views.get(rows)
         if views is None:
-            views = self._views.put(rows, EagerDraftViews.of(self.registry, rows))
+            views = self._views.put(rows, EagerDraftViews.of(self.registry, self.config, rows))
         return views
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
@@ -1309,6 +1309,7 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1325,12 +1326,24 @@ class EagerDraftRunner:
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_extending(live)
+        # specs/sglang/backends/flashinfer.yaml:72
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1378,12 +1391,24 @@ class EagerDraftRunner:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1402,6 +1427,17 @@ class EagerDraftRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -1543,6 +1579,7 @@ class EagerDraftRunner:
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1559,6 +1596,17 @@ class EagerDraftRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
 
     def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -1811,6 +1859,7 @@ class EagerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1824,6 +1873,17 @@ class EagerDraftRunner:
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
                 num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -1833,6 +1893,7 @@ class EagerDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_eagle_draft(live)
+        # specs/sglang/backends/flashinfer.yaml:72
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1873,12 +1934,24 @@ class EagerDraftRunner:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:28
+        # specs/sglang/backends/flashinfer.yaml:31
+        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:22
+        # specs/sglang/backends/triton.yaml:24
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1894,6 +1967,17 @@ class EagerDraftRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             extend_seq_lens=None,
             extend_prefix_lens=None,
             extend_start_loc=None,
@@ -2011,6 +2095,7 @@ class EagerDraftRunner:
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2024,6 +2109,17 @@ class EagerDraftRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
         poison_around(self.registry.extend_start_loc, None)
@@ -2080,49 +2176,49 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:48
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:49
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:45
+                # specs/sglang/runners/eager.yaml:50
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:51
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:52
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:58
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:54
+            # specs/sglang/runners/eager.yaml:59
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:65
+        # specs/sglang/runners/eager.yaml:70
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:77
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:77
+                    # specs/sglang/runners/eager.yaml:82
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:81
+                    # specs/sglang/runners/eager.yaml:86
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:85
+                    # specs/sglang/runners/eager.yaml:90
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:66
+                # specs/sglang/runners/eager.yaml:71
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:94
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:94",
         )
         return output
 
@@ -2135,31 +2231,31 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:42
+            # specs/sglang/runners/eager.yaml:47
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:48
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:49
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:46
+            # specs/sglang/runners/eager.yaml:51
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:47
+            # specs/sglang/runners/eager.yaml:52
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:62
+        # specs/sglang/runners/eager.yaml:63
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:94
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:94",
         )
         return output
 
@@ -2171,29 +2267,29 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:43
+        # specs/sglang/runners/eager.yaml:48
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:44
+        # specs/sglang/runners/eager.yaml:49
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:51
+            # specs/sglang/runners/eager.yaml:56
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:57
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:57
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:62
+        # specs/sglang/runners/eager.yaml:63
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:89
+        # specs/sglang/runners/eager.yaml:94
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:89",
+            place="specs/sglang/runners/eager.yaml:94",
         )
         return output

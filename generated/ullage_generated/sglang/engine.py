@@ -35,7 +35,7 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:60
+    # specs/sglang/runners/decode_graph.yaml:55
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
@@ -48,17 +48,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:63
+    # specs/sglang/runners/decode_graph.yaml:58
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:70
+    # specs/sglang/runners/decode_graph.yaml:65
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:76
+    # specs/sglang/runners/decode_graph.yaml:71
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -66,7 +66,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:71
+    # specs/sglang/runners/decode_graph.yaml:66
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         cross_attention, state_tracker, ngram_lookup, gather, mask_reader, pipeline.
@@ -78,7 +78,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:34
+    # specs/sglang/runners/draft_extend_graph.yaml:43
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -91,26 +91,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:37
+    # specs/sglang/runners/draft_extend_graph.yaml:46
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:44
+    # specs/sglang/runners/draft_extend_graph.yaml:53
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:45
+    # specs/sglang/runners/draft_extend_graph.yaml:54
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:50
+    # specs/sglang/runners/draft_extend_graph.yaml:59
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -123,7 +123,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:38
+    # specs/sglang/runners/draft_graph.yaml:40
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -136,24 +136,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:41
+    # specs/sglang/runners/draft_graph.yaml:43
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:48
+    # specs/sglang/runners/draft_graph.yaml:50
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:49
+    # specs/sglang/runners/draft_graph.yaml:51
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:54
+    # specs/sglang/runners/draft_graph.yaml:56
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather.
@@ -174,79 +174,79 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:24
+    # specs/sglang/runners/eager.yaml:29
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:25
+    # specs/sglang/runners/eager.yaml:30
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:31
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:32
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:28
+    # specs/sglang/runners/eager.yaml:33
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:36
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:37
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:38
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:48
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:50
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:51
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:52
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:58
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:59
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:71
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -254,7 +254,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:77
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -264,32 +264,32 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:82
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:81
+    # specs/sglang/runners/eager.yaml:86
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:85
+    # specs/sglang/runners/eager.yaml:90
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:47
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:57
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:96
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -308,79 +308,79 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:24
+    # specs/sglang/runners/eager.yaml:29
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:25
+    # specs/sglang/runners/eager.yaml:30
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:26
+    # specs/sglang/runners/eager.yaml:31
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:27
+    # specs/sglang/runners/eager.yaml:32
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:28
+    # specs/sglang/runners/eager.yaml:33
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:36
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:37
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:38
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:48
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:50
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:51
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:52
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:58
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:59
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:71
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -388,7 +388,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:77
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -398,32 +398,32 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:82
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:81
+    # specs/sglang/runners/eager.yaml:86
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:85
+    # specs/sglang/runners/eager.yaml:90
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:47
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:57
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:96
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -433,7 +433,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 class FrozenKvGraphDraftFacts(Protocol):
     """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:32
+    # specs/sglang/runners/frozen_kv_graph.yaml:31
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -446,22 +446,22 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:35
+    # specs/sglang/runners/frozen_kv_graph.yaml:34
     def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:42
+    # specs/sglang/runners/frozen_kv_graph.yaml:41
     def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Plan frozen draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    # specs/sglang/runners/frozen_kv_graph.yaml:42
     def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:48
+    # specs/sglang/runners/frozen_kv_graph.yaml:47
     def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
         """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
         rotary, axes_rotary, frozen_draft_step, gather.

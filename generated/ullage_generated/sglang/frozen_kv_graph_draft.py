@@ -62,7 +62,7 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens = rows
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
     # specs/sglang/transforms.yaml:42
     requests, tokens = (
         next_in(requests, present(config.captured_branches)),
@@ -101,7 +101,7 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens = rows
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
     # specs/sglang/transforms.yaml:42
     requests, tokens = (
         next_in(requests, present(config.captured_branches)),
@@ -396,7 +396,7 @@ class FrozenKvGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/frozen_kv_graph.yaml:26
+        # specs/sglang/runners/frozen_kv_graph.yaml:25
         if pad and padded_rows.requests > max(present(config.captured_branches)):
             raise broken_relation(
                 "frozen_kv_draft",
@@ -421,7 +421,7 @@ class FrozenKvGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/frozen_kv_graph.yaml:26",
+                place="specs/sglang/runners/frozen_kv_graph.yaml:25",
             )
         if pad:
             padded_rows = fit_frozen_kv_draft(config, padded_rows)
@@ -579,11 +579,6 @@ class FrozenKvGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
-                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-                frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
-                frozen_triton_attn_logits=views.frozen_triton_attn_logits,
-                frozen_triton_attn_lse=views.frozen_triton_attn_lse,
                 positions=positions,
                 mrope_positions=mrope_positions,
                 req_pool_indices=req_pool_indices,
@@ -597,17 +592,17 @@ class FrozenKvGraphDraftRunner:
                 frozen_bonus_tokens=frozen_bonus_tokens,
                 frozen_topk_p=views.frozen_topk_p,
                 frozen_topk_index=views.frozen_topk_index,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_frozen_drafting(live)
-        # specs/sglang/backends/draft.yaml:41
-        # specs/sglang/backends/draft.yaml:45
-        # specs/sglang/backends/draft.yaml:49
-        # specs/sglang/backends/draft.yaml:52
-        # specs/sglang/backends/draft.yaml:56
         # specs/sglang/slots.yaml:6
         load_rows(views.positions, positions, rows.tokens, 0)
         # specs/sglang/slots.yaml:15
@@ -642,17 +637,17 @@ class FrozenKvGraphDraftRunner:
             )
         # specs/sglang/slots.yaml:124
         # specs/sglang/slots.yaml:128
+        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/triton.yaml:44
+        # specs/sglang/backends/triton.yaml:54
+        # specs/sglang/backends/triton.yaml:63
+        # specs/sglang/backends/triton.yaml:66
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
-            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-            frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
-            frozen_triton_attn_logits=views.frozen_triton_attn_logits,
-            frozen_triton_attn_lse=views.frozen_triton_attn_lse,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
             req_pool_indices=views.req_pool_indices,
@@ -664,6 +659,11 @@ class FrozenKvGraphDraftRunner:
             frozen_bonus_tokens=views.frozen_bonus_tokens,
             frozen_topk_p=views.frozen_topk_p,
             frozen_topk_index=views.frozen_topk_index,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -733,11 +733,6 @@ class FrozenKvGraphDraftRunner:
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.frozen_triton_kv_indptr, None)
-        poison_around(self.registry.frozen_triton_kv_indices, None)
-        poison_around(self.registry.frozen_triton_num_kv_splits, None)
-        poison_around(self.registry.frozen_triton_attn_logits, None)
-        poison_around(self.registry.frozen_triton_attn_lse, None)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
@@ -749,6 +744,11 @@ class FrozenKvGraphDraftRunner:
         poison_around(self.registry.frozen_bonus_tokens, live.bonus_tokens)
         poison_around(self.registry.frozen_topk_p, None)
         poison_around(self.registry.frozen_topk_index, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.frozen_triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_frozen_drafting(
         self, batch: FrozenKvGraphDraftBatch, mode: str
@@ -784,23 +784,23 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_frozen."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
+        # specs/sglang/runners/frozen_kv_graph.yaml:40
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:42
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:43
+        # specs/sglang/runners/frozen_kv_graph.yaml:42
         engine.capture_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:46
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:47
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:50
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
         )
         return output
 
@@ -808,20 +808,20 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of frozen_kv_draft."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
+        # specs/sglang/runners/frozen_kv_graph.yaml:40
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:42
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:46
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:47
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:50
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
         )
         return output

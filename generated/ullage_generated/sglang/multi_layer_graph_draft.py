@@ -684,8 +684,6 @@ class MultiLayerGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
-                layer_page_tables=views.layer_page_tables,
-                layer_cache_seqlens=views.layer_cache_seqlens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -707,14 +705,18 @@ class MultiLayerGraphDraftRunner:
                 layer_logits=views.layer_logits,
                 layer_temperatures=layer_temperatures,
                 layer_draft_probs=views.layer_draft_probs,
+                strided_indices=views.strided_indices,
+                layer_page_table=views.layer_page_table,
+                layer_window_page_table=views.layer_window_page_table,
+                layer_cache_seqlens=views.layer_cache_seqlens,
+                layer_cu_seqlens_q=views.layer_cu_seqlens_q,
+                layer_cu_seqlens_k=views.layer_cu_seqlens_k,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
-        # specs/sglang/backends/draft.yaml:33
-        # specs/sglang/backends/draft.yaml:37
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -785,14 +787,18 @@ class MultiLayerGraphDraftRunner:
         if views.layer_temperatures is not None and layer_temperatures is not None:
             load_rows(views.layer_temperatures, layer_temperatures, rows.requests, 1)
         # specs/sglang/slots.yaml:149
+        # specs/sglang/backends/page_tables.yaml:42
+        # specs/sglang/backends/page_tables.yaml:105
+        # specs/sglang/backends/page_tables.yaml:108
+        # specs/sglang/backends/page_tables.yaml:111
+        # specs/sglang/backends/page_tables.yaml:114
+        # specs/sglang/backends/page_tables.yaml:117
         batch = MultiLayerGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
-            layer_page_tables=views.layer_page_tables,
-            layer_cache_seqlens=views.layer_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -816,6 +822,12 @@ class MultiLayerGraphDraftRunner:
             layer_logits=views.layer_logits,
             layer_temperatures=views.layer_temperatures if layer_temperatures is not None else None,
             layer_draft_probs=views.layer_draft_probs,
+            strided_indices=views.strided_indices,
+            layer_page_table=views.layer_page_table,
+            layer_window_page_table=views.layer_window_page_table,
+            layer_cache_seqlens=views.layer_cache_seqlens,
+            layer_cu_seqlens_q=views.layer_cu_seqlens_q,
+            layer_cu_seqlens_k=views.layer_cu_seqlens_k,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -948,8 +960,6 @@ class MultiLayerGraphDraftRunner:
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.layer_page_tables, None)
-        poison_around(self.registry.layer_cache_seqlens, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -969,6 +979,12 @@ class MultiLayerGraphDraftRunner:
         poison_around(self.registry.layer_logits, None)
         poison_around(self.registry.layer_temperatures, live.temperatures)
         poison_around(self.registry.layer_draft_probs, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.layer_page_table, None)
+        poison_around(self.registry.layer_window_page_table, None)
+        poison_around(self.registry.layer_cache_seqlens, None)
+        poison_around(self.registry.layer_cu_seqlens_q, None)
+        poison_around(self.registry.layer_cu_seqlens_k, None)
 
     def _require_unpoisoned_catching_up(self, batch: MultiLayerGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""

@@ -837,8 +837,8 @@ class PrefillGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_prefilling(live)
-        # specs/sglang/backends/target.yaml:77
-        # specs/sglang/backends/target.yaml:80
+        # specs/sglang/backends/prepared.yaml:6
+        # specs/sglang/backends/prepared.yaml:9
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)

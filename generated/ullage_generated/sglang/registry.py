@@ -13,6 +13,7 @@ from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions
+from ullage_runtime.integers import align_up
 from ullage_runtime.requirements import require_capacities
 from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
@@ -30,7 +31,7 @@ from .capacities import (
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
-from .config import Config, SpeculativeAlgorithm
+from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
 
@@ -41,74 +42,15 @@ class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    """[requests, context_pages]: pages of each sequence."""
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    """[requests]: tokens of each sequence."""
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    """[requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    """[requests * target_width * mask_width]: which keys each token of a tree sees."""
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    """[requests + 1]: where its mask begins."""
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
-    comes to.
-    """
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    """[requests]: keys on its last page."""
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    """[requests + 1]: where the encoder's keys of each request begin."""
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries of the encoder begin."""
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys of the encoder."""
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    """[tokens * context_length]: which keys each token sees."""
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width]: which keys each token of a tree sees."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -168,6 +110,172 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    """[tokens]: keys that each token sees."""
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1]: where the selected keys of each request begin."""
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk]: slots of the selected keys."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit]: the same for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1]: where the mask of each request begins."""
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length]: which keys each token sees."""
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    """[requests]: where the state of each request lies, -1 in a row without a request."""
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    """[requests]: where the states of a verify are put aside."""
+    # specs/sglang/backends/hybrid_linear.yaml:27
+    linear_next_token: Tensor | None
+    """[requests, target_width]: the first token that follows each, -1 for none."""
+    # specs/sglang/backends/hybrid_linear.yaml:30
+    linear_next_sibling: Tensor | None
+    """[requests, target_width]: the next token beside each, -1 for none."""
+    # specs/sglang/backends/hybrid_linear.yaml:33
+    linear_parent: Tensor | None
+    """[requests, target_width]: the token that each follows, -1 for none."""
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    """[requests, table_columns]: pages of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    """[requests, table_columns]: the same in the pool of layers with a window."""
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions]: slots of what the encoder has read."""
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page, the same for each batch."""
+    # specs/sglang/backends/page_tables.yaml:53
+    tree_page_table: Tensor | None
+    """[tokens, target_width]: slots of the tokens before each in its tree."""
+    # specs/sglang/backends/page_tables.yaml:56
+    tree_cache_seqlens: Tensor | None
+    """[tokens]: how many these are."""
+    # specs/sglang/backends/page_tables.yaml:59
+    tree_window_page_table: Tensor | None
+    """[tokens, context_length + target_width]: slots of all that each sees, where layers have a
+    window.
+    """
+    # specs/sglang/backends/page_tables.yaml:69
+    all_token_page_table: Tensor | None
+    """[tokens, table_columns]: pages of each token's sequence."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window]: slots of those in the window."""
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -199,112 +307,7 @@ class DecodeGraphTargetRegistry:
             SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("page_table", (capacities.requests, config.context_pages), torch.int32)
-            )
-        if config.has_tables:
-            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("cu_seqlens_q", (capacities.cu_seqlens_q_0,), torch.int32)
-            )
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("cu_seqlens_k", (capacities.cu_seqlens_k_0,), torch.int32)
-            )
-        if config.has_verify_mask:
-            compute_slots.append(SlotShape("verify_mask", (capacities.verify_mask_0,), torch.bool))
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_kv_indptr", (capacities.triton_kv_indptr_0,), torch.int32)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_qo_indptr", (capacities.triton_qo_indptr_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_mask_indptr", (capacities.triton_mask_indptr_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_kv_indices", (capacities.triton_kv_indices_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape(
-                    "triton_attn_logits",
-                    (
-                        capacities.tokens,
-                        config.attention_heads,
-                        present(config.triton_kv_splits),
-                        config.value_head_size,
-                    ),
-                    torch.float32,
-                )
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape(
-                    "triton_attn_lse",
-                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
-                    torch.float32,
-                )
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_kv_indptr", (capacities.flashinfer_kv_indptr_0,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_qo_indptr", (capacities.flashinfer_qo_indptr_0,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_kv_indices", (capacities.flashinfer_kv_indices_0,), torch.int32
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_kv_indptr",
-                    (capacities.flashinfer_cross_kv_indptr_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_qo_indptr",
-                    (capacities.flashinfer_cross_qo_indptr_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_kv_indices",
-                    (capacities.flashinfer_cross_kv_indices_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_custom_mask", (capacities.flashinfer_custom_mask_0,), torch.uint8
-                )
-            )
-        if config.has_flashinfer_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
                     "flashinfer_workspace",
@@ -318,6 +321,17 @@ class DecodeGraphTargetRegistry:
                     "graph_input_embeds",
                     (capacities.tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.speculative and (
+            config.attention_backend
+            in (AttentionBackend.FA3, AttentionBackend.FA4, AttentionBackend.TRITON)
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "verify_mask",
+                    (capacities.requests * config.target_width * config.mask_width,),
+                    torch.bool,
                 )
             )
         if config.is_encoder_decoder:
@@ -354,10 +368,294 @@ class DecodeGraphTargetRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
+        if config.has_dsa:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_page_table", (capacities.tokens, present(config.dsa_columns)), torch.int32
+                )
+            )
+        if config.has_dsa:
+            compute_slots.append(SlotShape("dsa_cache_seqlens", (capacities.tokens,), torch.int32))
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape("dsa_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_kv_indices",
+                    (capacities.requests, present(config.dsa_index_topk)),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_second_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_window:
+            compute_slots.append(
+                SlotShape("flashinfer_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_mask_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask",
+                    (capacities.tokens, config.context_length),
+                    torch.uint8,
+                )
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_state_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_query_start", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear and config.speculative:
+            compute_slots.append(
+                SlotShape("linear_verify_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape(
+                    "linear_next_token", (capacities.requests, config.target_width), torch.int64
+                )
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape(
+                    "linear_next_sibling", (capacities.requests, config.target_width), torch.int64
+                )
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape("linear_parent", (capacities.requests, config.target_width), torch.int64)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_kv_indices", (capacities.requests, config.sequence_limit), torch.int32
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(SlotShape("mla_kv_lens", (capacities.requests,), torch.int32))
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape("mla_block_table", (capacities.requests, config.mla_blocks), torch.int32)
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_padded_q",
+                    (capacities.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_unpadded_output",
+                    (capacities.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.table_columns), torch.int32)
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "window_page_table", (capacities.requests, config.table_columns), torch.int32
+                )
+            )
+        if config.has_page_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "encoder_page_table",
+                    (capacities.requests, present(config.max_source_positions)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_q", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_k", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
+                )
+            )
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(
+                SlotShape("tree_page_table", (capacities.tokens, config.target_width), torch.int32)
+            )
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(SlotShape("tree_cache_seqlens", (capacities.tokens,), torch.int32))
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            and config.has_window
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "tree_window_page_table",
+                    (capacities.tokens, config.context_length + config.target_width),
+                    torch.int32,
+                )
+            )
+        if (
+            config.attention_backend == AttentionBackend.TRTLLM_MHA
+            and config.speculative
+            and config.encoder_only_layers
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "all_token_page_table", (capacities.tokens, config.table_columns), torch.int32
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_kv_indices", (capacities.requests, config.sequence_limit), torch.int64
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "triton_window_kv_indices",
+                    (capacities.tokens, config.sliding_window),
+                    torch.int64,
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_qo_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -387,57 +685,21 @@ class DecodeGraphTargetRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
+        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
-            page_table=compute.slot("page_table") if config.has_tables else None,
-            cache_seqlens=compute.slot("cache_seqlens") if config.has_tables else None,
-            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_tables else None,
-            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_tables else None,
-            verify_mask=compute.slot("verify_mask") if config.has_verify_mask else None,
-            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton_tables else None,
-            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton_tables else None,
-            triton_mask_indptr=compute.slot("triton_mask_indptr")
-            if config.has_triton_tables
-            else None,
-            triton_kv_indices=compute.slot("triton_kv_indices")
-            if config.has_triton_tables
-            else None,
-            triton_attn_logits=compute.slot("triton_attn_logits")
-            if config.has_triton_tables
-            else None,
-            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton_tables else None,
-            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
-            if config.has_triton_tables
-            else None,
-            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_cross_kv_indptr=compute.slot("flashinfer_cross_kv_indptr")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_cross_qo_indptr=compute.slot("flashinfer_cross_qo_indptr")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_cross_kv_indices=compute.slot("flashinfer_cross_kv_indices")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
-            if config.has_flashinfer_tables
-            else None,
             flashinfer_workspace=compute.slot("flashinfer_workspace")
-            if config.has_flashinfer_tables
+            if config.has_flashinfer
             else None,
             graph_input_embeds=compute.slot("graph_input_embeds")
             if config.enable_decode_graph
+            else None,
+            verify_mask=compute.slot("verify_mask")
+            if config.speculative
+            and (
+                config.attention_backend
+                in (AttentionBackend.FA3, AttentionBackend.FA4, AttentionBackend.TRITON)
+            )
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -463,7 +725,130 @@ class DecodeGraphTargetRegistry:
             else None,
             pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
+            dsa_page_table=compute.slot("dsa_page_table") if config.has_dsa else None,
+            dsa_cache_seqlens=compute.slot("dsa_cache_seqlens") if config.has_dsa else None,
+            dsa_kv_indptr=compute.slot("dsa_kv_indptr") if config.has_dsa and config.hip else None,
+            dsa_kv_indices=compute.slot("dsa_kv_indices")
+            if config.has_dsa and config.hip
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indices=compute.slot("flashinfer_second_kv_indices")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_window_cache_loc=compute.slot("flashinfer_window_cache_loc")
+            if config.has_flashinfer and config.has_window
+            else None,
+            flashinfer_mask_indptr=compute.slot("flashinfer_mask_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer
+            else None,
+            linear_state_indices=compute.slot("linear_state_indices")
+            if config.hybrid_linear
+            else None,
+            linear_query_start=compute.slot("linear_query_start") if config.hybrid_linear else None,
+            linear_verify_indices=compute.slot("linear_verify_indices")
+            if config.hybrid_linear and config.speculative
+            else None,
+            linear_next_token=compute.slot("linear_next_token")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            linear_next_sibling=compute.slot("linear_next_sibling")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            linear_parent=compute.slot("linear_parent")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            mla_kv_indices=compute.slot("mla_kv_indices") if config.has_mla else None,
+            mla_kv_lens=compute.slot("mla_kv_lens") if config.has_mla else None,
+            mla_block_table=compute.slot("mla_block_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_padded_q=compute.slot("mla_padded_q")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_unpadded_output=compute.slot("mla_unpadded_output")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            page_table=compute.slot("page_table") if config.has_page_tables else None,
+            window_page_table=compute.slot("window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            encoder_page_table=compute.slot("encoder_page_table")
+            if config.has_page_tables and config.is_encoder_decoder
+            else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_page_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_page_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_page_tables else None,
+            scheduler_metadata=compute.slot("scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            tree_page_table=compute.slot("tree_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            tree_cache_seqlens=compute.slot("tree_cache_seqlens")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            tree_window_page_table=compute.slot("tree_window_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            and config.has_window
+            else None,
+            all_token_page_table=compute.slot("all_token_page_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MHA
+            and config.speculative
+            and config.encoder_only_layers
+            else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
+            triton_kv_indices=compute.slot("triton_kv_indices") if config.has_triton else None,
+            triton_window_kv_indices=compute.slot("triton_window_kv_indices")
+            if config.has_triton and config.has_window
+            else None,
+            triton_window_cache_loc=compute.slot("triton_window_cache_loc")
+            if config.has_triton and config.has_window
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
+            mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
+            mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
 
     @property
@@ -475,28 +860,9 @@ class DecodeGraphTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.page_table,
-            self.cache_seqlens,
-            self.cu_seqlens_q,
-            self.cu_seqlens_k,
-            self.verify_mask,
-            self.triton_kv_indptr,
-            self.triton_qo_indptr,
-            self.triton_mask_indptr,
-            self.triton_kv_indices,
-            self.triton_attn_logits,
-            self.triton_attn_lse,
-            self.triton_num_kv_splits,
-            self.flashinfer_kv_indptr,
-            self.flashinfer_qo_indptr,
-            self.flashinfer_last_page_len,
-            self.flashinfer_kv_indices,
-            self.flashinfer_cross_kv_indptr,
-            self.flashinfer_cross_qo_indptr,
-            self.flashinfer_cross_kv_indices,
-            self.flashinfer_custom_mask,
             self.flashinfer_workspace,
             self.graph_input_embeds,
+            self.verify_mask,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -516,6 +882,58 @@ class DecodeGraphTargetRegistry:
             self.pipeline_hidden_states,
             self.pipeline_residual,
             self.num_token_non_padded,
+            self.dsa_page_table,
+            self.dsa_cache_seqlens,
+            self.dsa_kv_indptr,
+            self.dsa_kv_indices,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.flashinfer_kv_indices,
+            self.flashinfer_second_kv_indices,
+            self.flashinfer_window_cache_loc,
+            self.flashinfer_mask_indptr,
+            self.flashinfer_custom_mask,
+            self.linear_state_indices,
+            self.linear_query_start,
+            self.linear_verify_indices,
+            self.linear_next_token,
+            self.linear_next_sibling,
+            self.linear_parent,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.mla_kv_indices,
+            self.mla_kv_lens,
+            self.mla_kv_indptr_cpu,
+            self.mla_qo_indptr_cpu,
+            self.mla_kv_lens_cpu,
+            self.mla_block_table,
+            self.mla_padded_q,
+            self.mla_unpadded_output,
+            self.page_table,
+            self.window_page_table,
+            self.encoder_page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.scheduler_metadata,
+            self.strided_indices,
+            self.tree_page_table,
+            self.tree_cache_seqlens,
+            self.tree_window_page_table,
+            self.all_token_page_table,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_window_kv_indices,
+            self.triton_window_cache_loc,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -524,50 +942,12 @@ class DecodeGraphTargetRegistry:
 class DecodeGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_workspace: Tensor | None
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -606,6 +986,110 @@ class DecodeGraphTargetViews:
     pipeline_residual: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:27
+    linear_next_token: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:30
+    linear_next_sibling: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:33
+    linear_parent: Tensor | None
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:53
+    tree_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:56
+    tree_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:59
+    tree_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:69
+    all_token_page_table: Tensor | None
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -613,89 +1097,19 @@ class DecodeGraphTargetViews:
     ) -> DecodeGraphTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            page_table=None
-            if registry.page_table is None
-            else padded_view(registry.page_table, rows.requests, config.context_pages),
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else padded_view(registry.cache_seqlens, rows.requests),
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
-            verify_mask=None
-            if registry.verify_mask is None
-            else clipped_view(
-                registry.verify_mask, rows.requests * config.target_width * config.mask_width
-            ),
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else padded_view(registry.triton_kv_indices, rows.tokens * config.context_length),
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else clipped_view(
-                registry.triton_attn_logits,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
-            ),
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else clipped_view(
-                registry.triton_attn_lse,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-            ),
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else padded_view(registry.triton_num_kv_splits, rows.tokens),
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else padded_view(registry.flashinfer_last_page_len, rows.requests),
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else padded_view(registry.flashinfer_kv_indices, rows.tokens * config.context_length),
-            flashinfer_cross_kv_indptr=None
-            if registry.flashinfer_cross_kv_indptr is None
-            else padded_view(registry.flashinfer_cross_kv_indptr, rows.requests + 1),
-            flashinfer_cross_qo_indptr=None
-            if registry.flashinfer_cross_qo_indptr is None
-            else padded_view(registry.flashinfer_cross_qo_indptr, rows.requests + 1),
-            flashinfer_cross_kv_indices=None
-            if registry.flashinfer_cross_kv_indices is None
-            else padded_view(
-                registry.flashinfer_cross_kv_indices, rows.tokens * config.context_length
-            ),
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else padded_view(registry.flashinfer_custom_mask, rows.tokens * config.context_length),
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
-            else clipped_view(
+            else padded_view(
                 registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
             ),
             graph_input_embeds=None
             if registry.graph_input_embeds is None
             else padded_view(registry.graph_input_embeds, rows.tokens, config.hidden_size),
+            verify_mask=None
+            if registry.verify_mask is None
+            else clipped_view(
+                registry.verify_mask, rows.requests * config.target_width * config.mask_width
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -740,6 +1154,193 @@ class DecodeGraphTargetViews:
             if registry.pipeline_residual is None
             else padded_view(registry.pipeline_residual, rows.tokens, config.hidden_size),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else padded_view(registry.dsa_page_table, rows.tokens, present(config.dsa_columns)),
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else padded_view(registry.dsa_cache_seqlens, rows.tokens),
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else padded_view(registry.dsa_kv_indptr, rows.requests + 1),
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else padded_view(
+                registry.dsa_kv_indices, rows.requests, present(config.dsa_index_topk)
+            ),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.requests, config.sequence_limit),
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else padded_view(
+                registry.flashinfer_second_kv_indices, rows.requests, config.sequence_limit
+            ),
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else padded_view(registry.flashinfer_window_cache_loc, rows.tokens),
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else padded_view(registry.flashinfer_mask_indptr, rows.requests + 1),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens, config.context_length),
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else padded_view(registry.linear_state_indices, rows.requests),
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else padded_view(registry.linear_query_start, rows.requests + 1),
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else padded_view(registry.linear_verify_indices, rows.requests),
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else clipped_view(registry.linear_next_token, rows.requests, config.target_width),
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else clipped_view(registry.linear_next_sibling, rows.requests, config.target_width),
+            linear_parent=None
+            if registry.linear_parent is None
+            else clipped_view(registry.linear_parent, rows.requests, config.target_width),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else padded_view(registry.mla_kv_indices, rows.requests, config.sequence_limit),
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else padded_view(registry.mla_kv_lens, rows.requests),
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else padded_view(registry.mla_kv_indptr_cpu, rows.requests + 1),
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else padded_view(registry.mla_qo_indptr_cpu, rows.requests + 1),
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else padded_view(registry.mla_kv_lens_cpu, rows.requests),
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else padded_view(registry.mla_block_table, rows.requests, config.mla_blocks),
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else padded_view(
+                registry.mla_padded_q,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else padded_view(
+                registry.mla_unpadded_output,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.table_columns),
+            window_page_table=None
+            if registry.window_page_table is None
+            else padded_view(registry.window_page_table, rows.requests, config.table_columns),
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else padded_view(
+                registry.encoder_page_table, rows.requests, present(config.max_source_positions)
+            ),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else padded_view(registry.scheduler_metadata, 4 * align_up(rows.requests, 4) + 1),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else clipped_view(registry.tree_page_table, rows.tokens, config.target_width),
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else clipped_view(registry.tree_cache_seqlens, rows.tokens),
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else clipped_view(
+                registry.tree_window_page_table,
+                rows.tokens,
+                config.context_length + config.target_width,
+            ),
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else padded_view(registry.all_token_page_table, rows.tokens, config.table_columns),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.requests, config.sequence_limit),
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else padded_view(registry.triton_window_kv_indices, rows.tokens, config.sliding_window),
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else padded_view(registry.triton_window_cache_loc, rows.tokens),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
         )
 
 
@@ -749,12 +1350,9 @@ class DraftExtendGraphDraftRegistry:
     """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    """[requests, context_pages]: pages of each sequence."""
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
-    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -803,6 +1401,140 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    """[tokens]: keys that each token sees."""
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1]: where the selected keys of each request begin."""
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk]: slots of the selected keys."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit]: the same for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1]: where the mask of each request begins."""
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length]: which keys each token sees."""
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    """[requests, table_columns]: pages of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    """[requests, table_columns]: the same in the pool of layers with a window."""
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions]: slots of what the encoder has read."""
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page, the same for each batch."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window]: slots of those in the window."""
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -832,17 +1564,13 @@ class DraftExtendGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_draft_extend_graph and config.has_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "draft_extend_page_table",
-                    (capacities.requests, config.context_pages),
-                    torch.int32,
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
                 )
-            )
-        if config.has_draft_extend_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape("draft_extend_cache_seqlens", (capacities.requests,), torch.int32)
             )
         if config.catches_up_in_graphs:
             compute_slots.append(
@@ -878,10 +1606,229 @@ class DraftExtendGraphDraftRegistry:
                     torch.float32,
                 )
             )
+        if config.has_dsa:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_page_table", (capacities.tokens, present(config.dsa_columns)), torch.int32
+                )
+            )
+        if config.has_dsa:
+            compute_slots.append(SlotShape("dsa_cache_seqlens", (capacities.tokens,), torch.int32))
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape("dsa_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_kv_indices",
+                    (capacities.requests, present(config.dsa_index_topk)),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_second_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_window:
+            compute_slots.append(
+                SlotShape("flashinfer_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_mask_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask",
+                    (capacities.tokens, config.context_length),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_kv_indices", (capacities.requests, config.sequence_limit), torch.int32
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(SlotShape("mla_kv_lens", (capacities.requests,), torch.int32))
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape("mla_block_table", (capacities.requests, config.mla_blocks), torch.int32)
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_padded_q",
+                    (capacities.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_unpadded_output",
+                    (capacities.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.table_columns), torch.int32)
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "window_page_table", (capacities.requests, config.table_columns), torch.int32
+                )
+            )
+        if config.has_page_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "encoder_page_table",
+                    (capacities.requests, present(config.max_source_positions)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_q", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_k", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_kv_indices", (capacities.requests, config.sequence_limit), torch.int64
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "triton_window_kv_indices",
+                    (capacities.tokens, config.sliding_window),
+                    torch.int64,
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_qo_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -913,13 +1860,11 @@ class DraftExtendGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
+        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
-            draft_extend_page_table=compute.slot("draft_extend_page_table")
-            if config.has_draft_extend_graph and config.has_tables
-            else None,
-            draft_extend_cache_seqlens=compute.slot("draft_extend_cache_seqlens")
-            if config.has_draft_extend_graph and config.has_tables
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -946,7 +1891,93 @@ class DraftExtendGraphDraftRegistry:
             if config.catches_up_in_graphs and config.mamba_extra_buffer
             else None,
             draft_logits=compute.slot("draft_logits") if config.has_draft_extend_graph else None,
+            dsa_page_table=compute.slot("dsa_page_table") if config.has_dsa else None,
+            dsa_cache_seqlens=compute.slot("dsa_cache_seqlens") if config.has_dsa else None,
+            dsa_kv_indptr=compute.slot("dsa_kv_indptr") if config.has_dsa and config.hip else None,
+            dsa_kv_indices=compute.slot("dsa_kv_indices")
+            if config.has_dsa and config.hip
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indices=compute.slot("flashinfer_second_kv_indices")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_window_cache_loc=compute.slot("flashinfer_window_cache_loc")
+            if config.has_flashinfer and config.has_window
+            else None,
+            flashinfer_mask_indptr=compute.slot("flashinfer_mask_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            mla_kv_indices=compute.slot("mla_kv_indices") if config.has_mla else None,
+            mla_kv_lens=compute.slot("mla_kv_lens") if config.has_mla else None,
+            mla_block_table=compute.slot("mla_block_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_padded_q=compute.slot("mla_padded_q")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_unpadded_output=compute.slot("mla_unpadded_output")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            page_table=compute.slot("page_table") if config.has_page_tables else None,
+            window_page_table=compute.slot("window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            encoder_page_table=compute.slot("encoder_page_table")
+            if config.has_page_tables and config.is_encoder_decoder
+            else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_page_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_page_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_page_tables else None,
+            scheduler_metadata=compute.slot("scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
+            triton_kv_indices=compute.slot("triton_kv_indices") if config.has_triton else None,
+            triton_window_kv_indices=compute.slot("triton_window_kv_indices")
+            if config.has_triton and config.has_window
+            else None,
+            triton_window_cache_loc=compute.slot("triton_window_cache_loc")
+            if config.has_triton and config.has_window
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
+            mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
+            mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
 
     @property
@@ -958,8 +1989,7 @@ class DraftExtendGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.draft_extend_page_table,
-            self.draft_extend_cache_seqlens,
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -976,6 +2006,48 @@ class DraftExtendGraphDraftRegistry:
             self.select_index,
             self.draft_mamba_track_indices,
             self.draft_logits,
+            self.dsa_page_table,
+            self.dsa_cache_seqlens,
+            self.dsa_kv_indptr,
+            self.dsa_kv_indices,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.flashinfer_kv_indices,
+            self.flashinfer_second_kv_indices,
+            self.flashinfer_window_cache_loc,
+            self.flashinfer_mask_indptr,
+            self.flashinfer_custom_mask,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.mla_kv_indices,
+            self.mla_kv_lens,
+            self.mla_kv_indptr_cpu,
+            self.mla_qo_indptr_cpu,
+            self.mla_kv_lens_cpu,
+            self.mla_block_table,
+            self.mla_padded_q,
+            self.mla_unpadded_output,
+            self.page_table,
+            self.window_page_table,
+            self.encoder_page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.scheduler_metadata,
+            self.strided_indices,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_window_kv_indices,
+            self.triton_window_cache_loc,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -984,10 +2056,8 @@ class DraftExtendGraphDraftRegistry:
 class DraftExtendGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1020,6 +2090,90 @@ class DraftExtendGraphDraftViews:
     draft_mamba_track_indices: Tensor | None
     # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
+    # specs/sglang/backends/dsa.yaml:22
+    dsa_page_table: Tensor | None
+    # specs/sglang/backends/dsa.yaml:25
+    dsa_cache_seqlens: Tensor | None
+    # specs/sglang/backends/dsa.yaml:27
+    dsa_kv_indptr: Tensor | None
+    # specs/sglang/backends/dsa.yaml:30
+    dsa_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:40
+    flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:43
+    flashinfer_second_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:46
+    flashinfer_window_cache_loc: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:50
+    flashinfer_mask_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:53
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:38
+    mla_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:41
+    mla_kv_lens: Tensor | None
+    # specs/sglang/backends/mla.yaml:42
+    mla_kv_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:45
+    mla_qo_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:48
+    mla_kv_lens_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:56
+    mla_block_table: Tensor | None
+    # specs/sglang/backends/mla.yaml:59
+    mla_padded_q: Tensor | None
+    # specs/sglang/backends/mla.yaml:62
+    mla_unpadded_output: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:24
+    page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:26
+    window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:29
+    encoder_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:32
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:34
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:37
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:39
+    scheduler_metadata: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:32
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:36
+    triton_window_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:40
+    triton_window_cache_loc: Tensor | None
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -1027,12 +2181,11 @@ class DraftExtendGraphDraftViews:
     ) -> DraftExtendGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            draft_extend_page_table=None
-            if registry.draft_extend_page_table is None
-            else padded_view(registry.draft_extend_page_table, rows.requests, config.context_pages),
-            draft_extend_cache_seqlens=None
-            if registry.draft_extend_cache_seqlens is None
-            else padded_view(registry.draft_extend_cache_seqlens, rows.requests),
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -1073,6 +2226,159 @@ class DraftExtendGraphDraftViews:
             else padded_view(
                 registry.draft_logits, rows.requests, present(config.draft_vocab_size)
             ),
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else padded_view(registry.dsa_page_table, rows.tokens, present(config.dsa_columns)),
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else padded_view(registry.dsa_cache_seqlens, rows.tokens),
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else padded_view(registry.dsa_kv_indptr, rows.requests + 1),
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else padded_view(
+                registry.dsa_kv_indices, rows.requests, present(config.dsa_index_topk)
+            ),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.requests, config.sequence_limit),
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else padded_view(
+                registry.flashinfer_second_kv_indices, rows.requests, config.sequence_limit
+            ),
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else padded_view(registry.flashinfer_window_cache_loc, rows.tokens),
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else padded_view(registry.flashinfer_mask_indptr, rows.requests + 1),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens, config.context_length),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else padded_view(registry.mla_kv_indices, rows.requests, config.sequence_limit),
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else padded_view(registry.mla_kv_lens, rows.requests),
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else padded_view(registry.mla_kv_indptr_cpu, rows.requests + 1),
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else padded_view(registry.mla_qo_indptr_cpu, rows.requests + 1),
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else padded_view(registry.mla_kv_lens_cpu, rows.requests),
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else padded_view(registry.mla_block_table, rows.requests, config.mla_blocks),
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else padded_view(
+                registry.mla_padded_q,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else padded_view(
+                registry.mla_unpadded_output,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.table_columns),
+            window_page_table=None
+            if registry.window_page_table is None
+            else padded_view(registry.window_page_table, rows.requests, config.table_columns),
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else padded_view(
+                registry.encoder_page_table, rows.requests, present(config.max_source_positions)
+            ),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else padded_view(registry.scheduler_metadata, 4 * align_up(rows.requests, 4) + 1),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.requests, config.sequence_limit),
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else padded_view(registry.triton_window_kv_indices, rows.tokens, config.sliding_window),
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else padded_view(registry.triton_window_cache_loc, rows.tokens),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
         )
 
 
@@ -1082,32 +2388,9 @@ class DraftGraphDraftRegistry:
     """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
-    branch begin.
-    """
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
-    branch begin.
-    """
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    """[speculative_num_steps - 1, requests, context_pages]: pages of each sequence, for each
-    step after the first.
-    """
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
-    """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step after the
-    first.
-    """
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1156,6 +2439,74 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/flashinfer.yaml:65
+    flashinfer_draft_last_page_len: Tensor | None
+    """[tokens]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
+    # specs/sglang/backends/mla.yaml:72
+    mla_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    request begin.
+    """
+    # specs/sglang/backends/mla.yaml:75
+    mla_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page, the same for each batch."""
+    # specs/sglang/backends/page_tables.yaml:78
+    draft_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
+    step.
+    """
+    # specs/sglang/backends/page_tables.yaml:81
+    draft_window_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns]: the same in the pool of layers with
+    a window.
+    """
+    # specs/sglang/backends/page_tables.yaml:84
+    draft_branch_page_table: Tensor | None
+    """[tokens, branch_columns]: slots of the drafts behind each branch, for each step."""
+    # specs/sglang/backends/page_tables.yaml:87
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step."""
+    # specs/sglang/backends/page_tables.yaml:90
+    draft_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps - 1, requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:93
+    draft_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps - 1, requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:96
+    draft_scheduler_metadata: Tensor | None
+    """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1]: how the kernel divides its
+    work.
+    """
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
+    # specs/sglang/backends/triton.yaml:75
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/triton.yaml:78
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
 
     @classmethod
     def layout(
@@ -1184,67 +2535,21 @@ class DraftGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_draft_graph and config.has_triton_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "triton_draft_kv_indptr",
-                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indptr_1),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_triton_tables:
-            compute_slots.append(
-                SlotShape(
-                    "triton_draft_kv_indices",
-                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indices_1),
-                    torch.int64,
-                )
-            )
-        if config.has_draft_graph and config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_draft_kv_indptr",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.flashinfer_draft_kv_indptr_1,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_draft_kv_indices",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.flashinfer_draft_kv_indices_1,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "draft_page_tables",
-                    (
-                        present(config.speculative_num_steps) - 1,
-                        capacities.requests,
-                        config.context_pages,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "draft_cache_seqlens",
-                    (present(config.speculative_num_steps) - 1, capacities.requests),
-                    torch.int32,
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
                 )
             )
         if config.has_draft_graph:
             compute_slots.append(
-                SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
+                SlotShape(
+                    "draft_cache_loc",
+                    (capacities.tokens * present(config.speculative_num_steps),),
+                    torch.int64,
+                )
             )
         if config.has_draft_graph:
             compute_slots.append(
@@ -1288,10 +2593,191 @@ class DraftGraphDraftRegistry:
                     torch.float32,
                 )
             )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_draft_last_page_len", (capacities.tokens,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_page_table",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "draft_window_page_table",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "draft_branch_page_table",
+                    (capacities.tokens, present(config.branch_columns)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cache_seqlens",
+                    (present(config.speculative_num_steps) - 1, capacities.requests),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cu_seqlens_q",
+                    (present(config.speculative_num_steps) - 1, capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cu_seqlens_k",
+                    (present(config.speculative_num_steps) - 1, capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "draft_scheduler_metadata",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(capacities.requests, 4) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int64,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -1321,25 +2807,11 @@ class DraftGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
+        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
-            triton_draft_kv_indptr=compute.slot("triton_draft_kv_indptr")
-            if config.has_draft_graph and config.has_triton_tables
-            else None,
-            triton_draft_kv_indices=compute.slot("triton_draft_kv_indices")
-            if config.has_draft_graph and config.has_triton_tables
-            else None,
-            flashinfer_draft_kv_indptr=compute.slot("flashinfer_draft_kv_indptr")
-            if config.has_draft_graph and config.has_flashinfer_tables
-            else None,
-            flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
-            if config.has_draft_graph and config.has_flashinfer_tables
-            else None,
-            draft_page_tables=compute.slot("draft_page_tables")
-            if config.has_draft_graph and config.has_tables
-            else None,
-            draft_cache_seqlens=compute.slot("draft_cache_seqlens")
-            if config.has_draft_graph and config.has_tables
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -1364,7 +2836,53 @@ class DraftGraphDraftRegistry:
             draft_probs=compute.slot("draft_probs")
             if config.has_draft_graph and present(config.speculative_use_rejection_sampling)
             else None,
+            flashinfer_draft_kv_indptr=compute.slot("flashinfer_draft_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_draft_last_page_len=compute.slot("flashinfer_draft_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
+            if config.has_flashinfer
+            else None,
+            mla_draft_kv_indptr=compute.slot("mla_draft_kv_indptr") if config.has_mla else None,
+            mla_draft_kv_indices=compute.slot("mla_draft_kv_indices") if config.has_mla else None,
+            draft_page_table=compute.slot("draft_page_table") if config.has_page_tables else None,
+            draft_window_page_table=compute.slot("draft_window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            draft_branch_page_table=compute.slot("draft_branch_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            draft_cache_seqlens=compute.slot("draft_cache_seqlens")
+            if config.has_page_tables
+            else None,
+            draft_cu_seqlens_q=compute.slot("draft_cu_seqlens_q")
+            if config.has_page_tables
+            else None,
+            draft_cu_seqlens_k=compute.slot("draft_cu_seqlens_k")
+            if config.has_page_tables
+            else None,
+            draft_scheduler_metadata=compute.slot("draft_scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
+            triton_draft_kv_indptr=compute.slot("triton_draft_kv_indptr")
+            if config.has_triton
+            else None,
+            triton_draft_kv_indices=compute.slot("triton_draft_kv_indices")
+            if config.has_triton
+            else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
 
     @property
@@ -1376,12 +2894,7 @@ class DraftGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.triton_draft_kv_indptr,
-            self.triton_draft_kv_indices,
-            self.flashinfer_draft_kv_indptr,
-            self.flashinfer_draft_kv_indices,
-            self.draft_page_tables,
-            self.draft_cache_seqlens,
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.mrope_positions,
@@ -1398,6 +2911,24 @@ class DraftGraphDraftRegistry:
             self.draft_temperatures,
             self.draft_top_ks,
             self.draft_probs,
+            self.flashinfer_draft_kv_indptr,
+            self.flashinfer_draft_last_page_len,
+            self.flashinfer_draft_kv_indices,
+            self.mla_draft_kv_indptr,
+            self.mla_draft_kv_indices,
+            self.strided_indices,
+            self.draft_page_table,
+            self.draft_window_page_table,
+            self.draft_branch_page_table,
+            self.draft_cache_seqlens,
+            self.draft_cu_seqlens_q,
+            self.draft_cu_seqlens_k,
+            self.draft_scheduler_metadata,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
+            self.triton_draft_kv_indptr,
+            self.triton_draft_kv_indices,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1406,18 +2937,8 @@ class DraftGraphDraftRegistry:
 class DraftGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1450,6 +2971,42 @@ class DraftGraphDraftViews:
     draft_top_ks: Tensor | None
     # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:65
+    flashinfer_draft_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:72
+    mla_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:75
+    mla_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:78
+    draft_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:81
+    draft_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:84
+    draft_branch_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:87
+    draft_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:90
+    draft_cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:93
+    draft_cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:96
+    draft_scheduler_metadata: Tensor | None
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    # specs/sglang/backends/triton.yaml:75
+    triton_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:78
+    triton_draft_kv_indices: Tensor | None
 
     @classmethod
     def of(
@@ -1457,48 +3014,10 @@ class DraftGraphDraftViews:
     ) -> DraftGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            triton_draft_kv_indptr=None
-            if registry.triton_draft_kv_indptr is None
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
             else padded_view(
-                registry.triton_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                rows.requests * present(config.speculative_eagle_topk) + 1,
-            ),
-            triton_draft_kv_indices=None
-            if registry.triton_draft_kv_indices is None
-            else padded_view(
-                registry.triton_draft_kv_indices,
-                present(config.speculative_num_steps),
-                rows.tokens * config.context_length,
-            ),
-            flashinfer_draft_kv_indptr=None
-            if registry.flashinfer_draft_kv_indptr is None
-            else padded_view(
-                registry.flashinfer_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                rows.requests * present(config.speculative_eagle_topk) + 1,
-            ),
-            flashinfer_draft_kv_indices=None
-            if registry.flashinfer_draft_kv_indices is None
-            else padded_view(
-                registry.flashinfer_draft_kv_indices,
-                present(config.speculative_num_steps),
-                rows.tokens * config.context_length,
-            ),
-            draft_page_tables=None
-            if registry.draft_page_tables is None
-            else padded_view(
-                registry.draft_page_tables,
-                present(config.speculative_num_steps) - 1,
-                rows.requests,
-                config.context_pages,
-            ),
-            draft_cache_seqlens=None
-            if registry.draft_cache_seqlens is None
-            else padded_view(
-                registry.draft_cache_seqlens,
-                present(config.speculative_num_steps) - 1,
-                rows.requests,
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
             ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
@@ -1546,6 +3065,126 @@ class DraftGraphDraftViews:
             draft_probs=None
             if registry.draft_probs is None
             else padded_view(registry.draft_probs, rows.requests, present(config.draft_vocab_size)),
+            flashinfer_draft_kv_indptr=None
+            if registry.flashinfer_draft_kv_indptr is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            flashinfer_draft_last_page_len=None
+            if registry.flashinfer_draft_last_page_len is None
+            else padded_view(registry.flashinfer_draft_last_page_len, rows.tokens),
+            flashinfer_draft_kv_indices=None
+            if registry.flashinfer_draft_kv_indices is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
+            mla_draft_kv_indptr=None
+            if registry.mla_draft_kv_indptr is None
+            else padded_view(
+                registry.mla_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            mla_draft_kv_indices=None
+            if registry.mla_draft_kv_indices is None
+            else padded_view(
+                registry.mla_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            draft_page_table=None
+            if registry.draft_page_table is None
+            else padded_view(
+                registry.draft_page_table,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+                config.table_columns,
+            ),
+            draft_window_page_table=None
+            if registry.draft_window_page_table is None
+            else padded_view(
+                registry.draft_window_page_table,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+                config.table_columns,
+            ),
+            draft_branch_page_table=None
+            if registry.draft_branch_page_table is None
+            else padded_view(
+                registry.draft_branch_page_table, rows.tokens, present(config.branch_columns)
+            ),
+            draft_cache_seqlens=None
+            if registry.draft_cache_seqlens is None
+            else padded_view(
+                registry.draft_cache_seqlens,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+            ),
+            draft_cu_seqlens_q=None
+            if registry.draft_cu_seqlens_q is None
+            else padded_view(
+                registry.draft_cu_seqlens_q,
+                present(config.speculative_num_steps) - 1,
+                rows.requests + 1,
+            ),
+            draft_cu_seqlens_k=None
+            if registry.draft_cu_seqlens_k is None
+            else padded_view(
+                registry.draft_cu_seqlens_k,
+                present(config.speculative_num_steps) - 1,
+                rows.requests + 1,
+            ),
+            draft_scheduler_metadata=None
+            if registry.draft_scheduler_metadata is None
+            else padded_view(
+                registry.draft_scheduler_metadata,
+                present(config.speculative_num_steps) - 1,
+                4 * align_up(rows.requests, 4) + 1,
+            ),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
+            triton_draft_kv_indptr=None
+            if registry.triton_draft_kv_indptr is None
+            else padded_view(
+                registry.triton_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            triton_draft_kv_indices=None
+            if registry.triton_draft_kv_indices is None
+            else padded_view(
+                registry.triton_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
         )
 
 
@@ -1555,6 +3194,9 @@ class EagerTargetRegistry:
     """The static buffers of the runner eager of worker target, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1603,6 +3245,48 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    """[requests]: where the state of each request lies, -1 in a row without a request."""
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    """[requests]: where the states of a verify are put aside."""
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
 
     @classmethod
     def layout(
@@ -1626,6 +3310,14 @@ class EagerTargetRegistry:
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
@@ -1640,6 +3332,62 @@ class EagerTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_state_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_query_start", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear and config.speculative:
+            compute_slots.append(
+                SlotShape("linear_verify_indices", (capacities.requests,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -1671,6 +3419,9 @@ class EagerTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -1690,6 +3441,36 @@ class EagerTargetRegistry:
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            linear_state_indices=compute.slot("linear_state_indices")
+            if config.hybrid_linear
+            else None,
+            linear_query_start=compute.slot("linear_query_start") if config.hybrid_linear else None,
+            linear_verify_indices=compute.slot("linear_verify_indices")
+            if config.hybrid_linear and config.speculative
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -1702,6 +3483,7 @@ class EagerTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1718,6 +3500,20 @@ class EagerTargetRegistry:
             self.ngram_column_starts,
             self.ngram_req_lens,
             self.num_token_non_padded,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.linear_state_indices,
+            self.linear_query_start,
+            self.linear_verify_indices,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1726,6 +3522,8 @@ class EagerTargetRegistry:
 class EagerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1758,11 +3556,44 @@ class EagerTargetViews:
     ngram_req_lens: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:12
+    linear_state_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:15
+    linear_query_start: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:17
+    linear_verify_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
 
     @classmethod
-    def of(cls, registry: EagerTargetRegistry, rows: Rows) -> EagerTargetViews:
+    def of(cls, registry: EagerTargetRegistry, config: Config, rows: Rows) -> EagerTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -1789,6 +3620,48 @@ class EagerTargetViews:
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else padded_view(registry.linear_state_indices, rows.requests),
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else padded_view(registry.linear_query_start, rows.requests + 1),
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else padded_view(registry.linear_verify_indices, rows.requests),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
         )
 
 
@@ -1798,6 +3671,9 @@ class EagerDraftRegistry:
     """The static buffers of the runner eager of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1846,6 +3722,39 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
 
     @classmethod
     def layout(
@@ -1869,6 +3778,14 @@ class EagerDraftRegistry:
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
         if config.tracks_mamba:
@@ -1883,6 +3800,50 @@ class EagerDraftRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -1914,6 +3875,9 @@ class EagerDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -1933,6 +3897,29 @@ class EagerDraftRegistry:
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
             num_token_non_padded=compute.slot("num_token_non_padded"),
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -1945,6 +3932,7 @@ class EagerDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1961,6 +3949,17 @@ class EagerDraftRegistry:
             self.ngram_column_starts,
             self.ngram_req_lens,
             self.num_token_non_padded,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1969,6 +3968,8 @@ class EagerDraftRegistry:
 class EagerDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/flashinfer.yaml:72
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2001,11 +4002,38 @@ class EagerDraftViews:
     ngram_req_lens: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:24
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:28
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:31
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:27
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:22
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:24
+    triton_mask_indptr: Tensor | None
 
     @classmethod
-    def of(cls, registry: EagerDraftRegistry, rows: Rows) -> EagerDraftViews:
+    def of(cls, registry: EagerDraftRegistry, config: Config, rows: Rows) -> EagerDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2032,6 +4060,39 @@ class EagerDraftViews:
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
             num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
         )
 
 
@@ -2041,23 +4102,6 @@ class FrozenKvGraphDraftRegistry:
     """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each branch begin."""
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys, in the pool of the target."""
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
-    comes to.
-    """
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
     # specs/sglang/slots.yaml:6
     positions: Tensor
     """[tokens]: rotary positions."""
@@ -2095,6 +4139,23 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:54
+    frozen_triton_kv_indices: Tensor | None
+    """[requests, context_length]: slots of all keys, in the pool of the target."""
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -2122,28 +4183,67 @@ class FrozenKvGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_kv_indptr", (capacities.frozen_triton_kv_indptr_0,), torch.int32
+                    "frozen_hidden_states",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_kv_indices",
-                    (capacities.frozen_triton_kv_indices_0,),
+                    "frozen_bonus_tokens",
+                    (capacities.requests // present(config.speculative_eagle_topk),),
                     torch.int64,
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("frozen_triton_num_kv_splits", (capacities.tokens,), torch.int32)
-            )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_attn_logits",
+                    "frozen_topk_p",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_index",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    torch.int64,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_kv_indices",
+                    (capacities.requests, config.context_length),
+                    torch.int64,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
                     (
                         capacities.tokens,
                         config.attention_heads,
@@ -2153,40 +4253,12 @@ class FrozenKvGraphDraftRegistry:
                     torch.float32,
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_triton:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_attn_lse",
+                    "triton_attn_lse",
                     (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
                     torch.float32,
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_hidden_states",
-                    (capacities.frozen_hidden_states_0, present(config.draft_input_size)),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape("frozen_bonus_tokens", (capacities.frozen_bonus_tokens_0,), torch.int64)
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_topk_p",
-                    (capacities.frozen_topk_p_0, present(config.speculative_eagle_topk)),
-                    torch.float32,
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_topk_index",
-                    (capacities.frozen_topk_index_0, present(config.speculative_eagle_topk)),
-                    torch.int64,
                 )
             )
         host_slots: list[SlotShape] = [
@@ -2224,21 +4296,6 @@ class FrozenKvGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            frozen_triton_kv_indptr=compute.slot("frozen_triton_kv_indptr")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_kv_indices=compute.slot("frozen_triton_kv_indices")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_num_kv_splits=compute.slot("frozen_triton_num_kv_splits")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_attn_logits=compute.slot("frozen_triton_attn_logits")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_attn_lse=compute.slot("frozen_triton_attn_lse")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
@@ -2255,6 +4312,15 @@ class FrozenKvGraphDraftRegistry:
             frozen_topk_index=compute.slot("frozen_topk_index")
             if config.has_frozen_graph
             else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            frozen_triton_kv_indices=compute.slot("frozen_triton_kv_indices")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -2267,11 +4333,6 @@ class FrozenKvGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.frozen_triton_kv_indptr,
-            self.frozen_triton_kv_indices,
-            self.frozen_triton_num_kv_splits,
-            self.frozen_triton_attn_logits,
-            self.frozen_triton_attn_lse,
             self.positions,
             self.mrope_positions,
             self.req_pool_indices,
@@ -2283,6 +4344,11 @@ class FrozenKvGraphDraftRegistry:
             self.frozen_bonus_tokens,
             self.frozen_topk_p,
             self.frozen_topk_index,
+            self.triton_kv_indptr,
+            self.triton_num_kv_splits,
+            self.frozen_triton_kv_indices,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2291,16 +4357,6 @@ class FrozenKvGraphDraftRegistry:
 class FrozenKvGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
     # specs/sglang/slots.yaml:6
     positions: Tensor
     # specs/sglang/slots.yaml:15
@@ -2323,6 +4379,16 @@ class FrozenKvGraphDraftViews:
     frozen_topk_p: Tensor | None
     # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
+    # specs/sglang/backends/triton.yaml:16
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:44
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:54
+    frozen_triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:63
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:66
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -2330,34 +4396,6 @@ class FrozenKvGraphDraftViews:
     ) -> FrozenKvGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            frozen_triton_kv_indptr=None
-            if registry.frozen_triton_kv_indptr is None
-            else padded_view(registry.frozen_triton_kv_indptr, rows.requests + 1),
-            frozen_triton_kv_indices=None
-            if registry.frozen_triton_kv_indices is None
-            else padded_view(
-                registry.frozen_triton_kv_indices, rows.tokens * config.context_length
-            ),
-            frozen_triton_num_kv_splits=None
-            if registry.frozen_triton_num_kv_splits is None
-            else padded_view(registry.frozen_triton_num_kv_splits, rows.tokens),
-            frozen_triton_attn_logits=None
-            if registry.frozen_triton_attn_logits is None
-            else padded_view(
-                registry.frozen_triton_attn_logits,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
-            ),
-            frozen_triton_attn_lse=None
-            if registry.frozen_triton_attn_lse is None
-            else padded_view(
-                registry.frozen_triton_attn_lse,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-            ),
             positions=padded_view(registry.positions, rows.tokens),
             mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
@@ -2398,6 +4436,34 @@ class FrozenKvGraphDraftViews:
                 rows.requests // present(config.speculative_eagle_topk),
                 present(config.speculative_eagle_topk),
             ),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            frozen_triton_kv_indices=None
+            if registry.frozen_triton_kv_indices is None
+            else padded_view(
+                registry.frozen_triton_kv_indices, rows.requests, config.context_length
+            ),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
         )
 
 
@@ -2407,12 +4473,6 @@ class MultiLayerGraphDraftRegistry:
     """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    """[speculative_num_steps, requests, context_pages]: pages of each sequence, for each layer."""
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
-    """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2474,6 +4534,26 @@ class MultiLayerGraphDraftRegistry:
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
     """
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page, the same for each batch."""
+    # specs/sglang/backends/page_tables.yaml:105
+    layer_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
+    # specs/sglang/backends/page_tables.yaml:108
+    layer_window_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns]: the same in the pool of layers with a
+    window.
+    """
+    # specs/sglang/backends/page_tables.yaml:111
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
+    # specs/sglang/backends/page_tables.yaml:114
+    layer_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps, requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:117
+    layer_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps, requests + 1]: where its keys begin."""
 
     @classmethod
     def layout(
@@ -2502,26 +4582,6 @@ class MultiLayerGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_multi_layer_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "layer_page_tables",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.requests,
-                        config.context_pages,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_multi_layer_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "layer_cache_seqlens",
-                    (present(config.speculative_num_steps), capacities.requests),
-                    torch.int32,
-                )
-            )
         if config.catches_up_in_graphs:
             compute_slots.append(
                 SlotShape(
@@ -2578,10 +4638,70 @@ class MultiLayerGraphDraftRegistry:
                     torch.float32,
                 )
             )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_page_table",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "layer_window_page_table",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cache_seqlens",
+                    (present(config.speculative_num_steps), capacities.requests),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cu_seqlens_q",
+                    (present(config.speculative_num_steps), capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cu_seqlens_k",
+                    (present(config.speculative_num_steps), capacities.requests + 1),
+                    torch.int32,
+                )
+            )
         host_slots: list[SlotShape] = []
         if config.has_multi_layer_graph:
             host_slots.append(SlotShape("layer_seq_lens_cpu", (capacities.requests,), torch.int32))
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -2613,14 +4733,9 @@ class MultiLayerGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
+        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
-            layer_page_tables=compute.slot("layer_page_tables")
-            if config.has_multi_layer_graph and config.has_tables
-            else None,
-            layer_cache_seqlens=compute.slot("layer_cache_seqlens")
-            if config.has_multi_layer_graph and config.has_tables
-            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -2655,8 +4770,24 @@ class MultiLayerGraphDraftRegistry:
             layer_draft_probs=compute.slot("layer_draft_probs")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
+            layer_page_table=compute.slot("layer_page_table") if config.has_page_tables else None,
+            layer_window_page_table=compute.slot("layer_window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            layer_cache_seqlens=compute.slot("layer_cache_seqlens")
+            if config.has_page_tables
+            else None,
+            layer_cu_seqlens_q=compute.slot("layer_cu_seqlens_q")
+            if config.has_page_tables
+            else None,
+            layer_cu_seqlens_k=compute.slot("layer_cu_seqlens_k")
+            if config.has_page_tables
+            else None,
             layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
             if config.has_multi_layer_graph
+            else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
             else None,
         )
 
@@ -2669,8 +4800,6 @@ class MultiLayerGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.layer_page_tables,
-            self.layer_cache_seqlens,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2690,6 +4819,12 @@ class MultiLayerGraphDraftRegistry:
             self.layer_logits,
             self.layer_temperatures,
             self.layer_draft_probs,
+            self.strided_indices,
+            self.layer_page_table,
+            self.layer_window_page_table,
+            self.layer_cache_seqlens,
+            self.layer_cu_seqlens_q,
+            self.layer_cu_seqlens_k,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2698,10 +4833,6 @@ class MultiLayerGraphDraftRegistry:
 class MultiLayerGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2740,6 +4871,18 @@ class MultiLayerGraphDraftViews:
     layer_temperatures: Tensor | None
     # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:42
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:105
+    layer_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:108
+    layer_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:111
+    layer_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:114
+    layer_cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:117
+    layer_cu_seqlens_k: Tensor | None
 
     @classmethod
     def of(
@@ -2747,19 +4890,6 @@ class MultiLayerGraphDraftViews:
     ) -> MultiLayerGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            layer_page_tables=None
-            if registry.layer_page_tables is None
-            else padded_view(
-                registry.layer_page_tables,
-                present(config.speculative_num_steps),
-                rows.requests,
-                config.context_pages,
-            ),
-            layer_cache_seqlens=None
-            if registry.layer_cache_seqlens is None
-            else padded_view(
-                registry.layer_cache_seqlens, present(config.speculative_num_steps), rows.requests
-            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2820,6 +4950,44 @@ class MultiLayerGraphDraftViews:
                 present(config.speculative_num_steps),
                 present(config.draft_vocab_size),
             ),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            layer_page_table=None
+            if registry.layer_page_table is None
+            else padded_view(
+                registry.layer_page_table,
+                present(config.speculative_num_steps),
+                rows.requests,
+                config.table_columns,
+            ),
+            layer_window_page_table=None
+            if registry.layer_window_page_table is None
+            else padded_view(
+                registry.layer_window_page_table,
+                present(config.speculative_num_steps),
+                rows.requests,
+                config.table_columns,
+            ),
+            layer_cache_seqlens=None
+            if registry.layer_cache_seqlens is None
+            else padded_view(
+                registry.layer_cache_seqlens, present(config.speculative_num_steps), rows.requests
+            ),
+            layer_cu_seqlens_q=None
+            if registry.layer_cu_seqlens_q is None
+            else padded_view(
+                registry.layer_cu_seqlens_q,
+                present(config.speculative_num_steps),
+                rows.requests + 1,
+            ),
+            layer_cu_seqlens_k=None
+            if registry.layer_cu_seqlens_k is None
+            else padded_view(
+                registry.layer_cu_seqlens_k,
+                present(config.speculative_num_steps),
+                rows.requests + 1,
+            ),
         )
 
 
@@ -2866,7 +5034,13 @@ class NgramWorkerTargetRegistry:
                 SlotShape("ngram_draft_tokens", (capacities.tokens,), torch.int64)
             )
         if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
-            kept_compute_slots.append(SlotShape("tree_mask", (capacities.tree_mask_0,), torch.bool))
+            kept_compute_slots.append(
+                SlotShape(
+                    "tree_mask",
+                    (capacities.tokens * present(config.speculative_num_draft_tokens),),
+                    torch.bool,
+                )
+            )
         if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
             kept_compute_slots.append(
                 SlotShape("ngram_positions", (capacities.tokens,), torch.int64)
@@ -3036,10 +5210,10 @@ class PrefillGraphTargetRegistry:
     """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
@@ -3294,9 +5468,9 @@ class PrefillGraphTargetRegistry:
 class PrefillGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3397,10 +5571,10 @@ class PrefillGraphDraftRegistry:
     """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
@@ -3670,9 +5844,9 @@ class PrefillGraphDraftRegistry:
 class PrefillGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
