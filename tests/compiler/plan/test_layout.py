@@ -73,7 +73,7 @@ def test_a_dimension_that_rises_with_an_axis_follows_its_capacity(tmp_path: Path
 
 
 def test_a_dimension_over_two_axes_has_a_capacity_of_its_own(tmp_path: Path) -> None:
-    found = planned(tmp_path, with_shape("[requests + tokens]"))
+    found = planned(tmp_path, with_shape("[requests * one + tokens]"))
     (dimension,) = found.slots()["grid"].dimensions
     assert (dimension.axis, dimension.rises, dimension.target) == (None, None, "grid.0")
 
