@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ullage.analysis import Analysis
 from ullage.audit.wellformed import check_audits
-from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.diagnostics.diagnostic import Collector
@@ -45,14 +44,17 @@ def analyse(folder: Path, progress: Progress = lambda _: None, name: str | None 
     sources, resolved = read(folder, name)
     collector = Collector(sources.texts)
     problem = specialise(resolved, collector)
-    progress("checking divisors and guards")
     solver = Solver(problem.domain)
-    check_problem(resolved, problem, solver, collector)
-    check_audits(resolved, problem, solver, collector)
-    collector.raise_if_errors()
+
+    def check() -> None:
+        progress("checking divisors and guards")
+        apart = solver.apart()  # what is settled meanwhile has answers of its own
+        check_problem(resolved, problem, apart, collector)
+        check_audits(resolved, problem, apart, collector)
+        collector.raise_if_errors()
+
     oracles = Oracles(solver)
-    problem = narrow(problem, oracles.of)
-    settled = settle(problem, oracles, collector, progress, at_once)
+    settled = settle(problem, oracles, collector, progress, at_once, check)
     collector.raise_if_errors()
     problem, capacities = settled.problem, settled.capacities
     planned = plan(resolved, problem, capacities, solver, collector, at_once)

@@ -34,25 +34,47 @@ class LostProcessError(OSError):
 
 
 class Mapper(Protocol):
-    """One function over many items, in any order or at once; results in the items' order."""
+    """One function over many items, in any order or at once; results in the items' order.
+
+    `first` is done by this process, and what it raises is raised whatever becomes of the items.
+    """
 
     def __call__(
-        self, function: Callable[[Item], Result], items: Sequence[Item], /
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        /,
+        first: Callable[[], None] | None = None,
     ) -> list[Result]: ...
 
 
-def in_turn(function: Callable[[Item], Result], items: Sequence[Item], /) -> list[Result]:
+def in_turn(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    /,
+    first: Callable[[], None] | None = None,
+) -> list[Result]:
     """`[function(each) for each in items]`."""
+    if first is not None:
+        first()
     return [function(each) for each in items]
 
 
-def at_once(function: Callable[[Item], Result], items: Sequence[Item], /) -> list[Result]:
-    """The same on all processors; results must be picklable."""
-    processes = min(_processors(), len(items))
+def at_once(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    /,
+    first: Callable[[], None] | None = None,
+) -> list[Result]:
+    """The same on all processors, which begin while this one does what is `first`.
+
+    Results must be picklable.
+    """
+    processes = min(_processors(), len(items) + (first is not None))
     if processes <= 1 or not _can_fork():
-        return in_turn(function, items)
-    results: list[Result] = []
-    for start in range(0, len(items), _TICKETS):
+        return in_turn(function, items, first)
+    results = _shared(function, items[:_TICKETS], processes, first)
+    for start in range(_TICKETS, len(items), _TICKETS):
         results += _shared(function, items[start : start + _TICKETS], processes)
     return results
 
@@ -76,7 +98,10 @@ class _Done(Generic[Result]):
 
 
 def _shared(
-    function: Callable[[Item], Result], items: Sequence[Item], processes: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    first: Callable[[], None] | None = None,
 ) -> list[Result]:
     """Every process, this one too, takes the next position as long as there is one."""
     tickets, source = os.pipe()
@@ -86,6 +111,8 @@ def _shared(
     try:
         for _ in range(processes - 1):
             others.append(_started(function, items, tickets))
+        if first is not None:
+            first()
         done = [_work(function, items, tickets), *(each.done() for each in others)]
     finally:
         os.close(tickets)

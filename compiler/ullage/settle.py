@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ullage.bound.capacities import Capacities, Capacity
 from ullage.bound.derive import derive
+from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Problem, RunnerProblem
 from ullage.bound.targets import with_axes
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
@@ -42,17 +43,30 @@ class _One:
     diagnostics: tuple[Diagnostic, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one process has settled, and the runner if less of it is left than was asked for."""
+
+    narrowed: RunnerProblem | None
+    found: list[_One]
+
+
 def settle(
     problem: Problem,
     oracles: Oracles,
     collector: Collector,
     progress: Progress = lambda _: None,
     mapped: Mapper = in_turn,
+    first: Callable[[], None] | None = None,
 ) -> Settled:
-    """The capacities of all runners with their proofs; those without a maximum are reported."""
+    """The capacities of all runners with their proofs; those without a maximum are reported.
 
-    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> list[_One]:
-        runner, targets = of
+    `first` may find that nothing can be bounded, and raises then.
+    """
+
+    def settled(of: tuple[RunnerProblem, Sequence[str]]) -> _Part:
+        whole, targets = of
+        runner = narrow(whole, oracles.apart().of)
         apart = oracles.apart()
         oracle = apart.of(runner)
         found: dict[str, _One] = {}
@@ -65,16 +79,23 @@ def settle(
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
         apart.solver.forget()
-        return list(found.values())
+        return _Part(None if runner is whole else runner, list(found.values()))
 
-    found = [each for part in mapped(settled, _parts(problem)) for each in part]
+    parts = mapped(settled, _parts(problem), first)
+    found = [each for part in parts for each in part.found]
     for each in found:
         collector.add(*each.diagnostics)
     return Settled(
-        _with_axes(problem, {(each.runner, each.target) for each in found}),
+        _with_axes(_with_narrowed(problem, parts), {(each.runner, each.target) for each in found}),
         Capacities(tuple(each.capacity for each in found if each.capacity is not None)),
         tuple(each.proof for each in found if each.proof is not None),
     )
+
+
+def _with_narrowed(problem: Problem, parts: Sequence[_Part]) -> Problem:
+    narrowed = {each.narrowed.name: each.narrowed for each in parts if each.narrowed is not None}
+    runners = tuple(narrowed.get(runner.name, runner) for runner in problem.runners)
+    return replace(problem, runners=runners)
 
 
 def _is_its_axis(runner: RunnerProblem, target: str, found: Mapping[str, _One]) -> bool:

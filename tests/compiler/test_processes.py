@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ullage import processes
-from ullage.processes import LostProcessError, at_once, in_turn
+from ullage.processes import LostProcessError, Mapper, at_once, in_turn
 
 
 @pytest.fixture
@@ -91,6 +91,36 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         at_once(function, range(4))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("two")
+def test_what_is_first_is_done_here_while_another_process_begins() -> None:
+    begun, beginning = multiprocessing.Pipe(duplex=False)
+
+    def function(item: int) -> tuple[int, int]:
+        beginning.send(item)
+        return slowly(item)
+
+    def first() -> None:
+        assert begun.recv() == 0  # nobody else could have sent it
+
+    done = at_once(function, range(12), first)
+    assert [item for item, _ in done] == list(range(12))
+    assert done[0][1] != os.getpid()
+
+
+@pytest.mark.parametrize("mapper", [at_once, in_turn])
+@pytest.mark.usefixtures("two")
+def test_what_the_first_raises_is_raised_whatever_becomes_of_the_items(mapper: Mapper) -> None:
+    def function(item: int) -> int:
+        raise LookupError(f"item {item}")
+
+    def first() -> None:
+        raise ValueError("ill-formed")
+
+    with pytest.raises(ValueError, match="ill-formed"):
+        mapper(function, range(4), first)
     assert not multiprocessing.active_children()
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from support.specs import Files, write_spec
 from ullage.bound.capacities import Capacities, Capacity
 from ullage.bound.eliminate import Eliminator
-from ullage.bound.narrowing import narrow
 from ullage.bound.problem import (
     Constraint,
     Coupling,
@@ -190,9 +189,7 @@ def derived(folder: Path, files: Files) -> Derived:
     decider = Solver(found.domain)
     check_problem(resolved, found, decider, collector)
     collector.raise_if_errors()
-    oracles = Oracles(decider)
-    found = narrow(found, oracles.of)
-    settled = settle(found, oracles, collector)
+    settled = settle(found, Oracles(decider), collector)
     collector.raise_if_errors()
     certificate = Certificate(settled.proofs, ())
     return Derived(resolved, settled.problem, decider, settled.capacities, certificate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
 from ullage.bound.specialise import for_worker
@@ -20,7 +20,7 @@ class Compared:
     """One formula of one worker, over parameters and definitions, without local names.
 
     `guard`: where it is stated and has a buffer to be compared with. `modes`: those that load
-    this buffer in some configuration of the guard.
+    this buffer.
     """
 
     audit: Audit
@@ -37,12 +37,17 @@ class Compared:
         occurs = disjunction(*(mode.guard for mode in self.modes))
         return conjunction(self.runner.guard, self.guard, occurs)
 
+    def occurring(self, solver: Solver) -> Compared:
+        """The same with the modes that load the buffer in some configuration of the guard."""
+        modes = tuple(mode for mode in self.modes if _occurs(solver, mode, self.guard))
+        return replace(self, modes=modes)
 
-def compared(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> tuple[Compared, ...]:
+
+def compared(resolved: ResolvedSpec, problem: Problem) -> tuple[Compared, ...]:
     """All stated formulas, in declared order; one for each worker that has such a runner."""
     runners = {(each.runner, each.worker): each for each in problem.runners}
     return tuple(
-        _compared(resolved, solver, audit, stated, runners[stated.runner, stated.worker])
+        _compared(resolved, audit, stated, runners[stated.runner, stated.worker])
         for audit in resolved.spec.audits
         for stated in audit.formulas
         if (stated.runner, stated.worker) in runners
@@ -59,7 +64,6 @@ def expanded(resolved: ResolvedSpec, audit: Audit, worker: str, node: Expr) -> E
 
 def _compared(
     resolved: ResolvedSpec,
-    solver: Solver,
     audit: Audit,
     stated: StatedFormula,
     runner: RunnerProblem,
@@ -72,10 +76,7 @@ def _compared(
     exists = TRUE if slot is None else rewrite(slot.when)
     guard = fold(conjunction(when, exists))
     modes = tuple(
-        mode
-        for mode in runner.modes
-        if (slot is None or _loads(resolved, runner, mode, slot))
-        and _can_be(solver, conjunction(mode.guard, guard), known=mode.guard)
+        mode for mode in runner.modes if slot is None or _loads(resolved, runner, mode, slot)
     )
     return Compared(audit, stated, runner, formula, when, guard, modes)
 
@@ -86,8 +87,9 @@ def _loads(resolved: ResolvedSpec, runner: RunnerProblem, mode: ModeProblem, slo
     return any(each.name == slot.name for each in loaded_slots(resolved, declared, own))
 
 
-def _can_be(solver: Solver, condition: Expr, known: Expr) -> bool:
-    """Whether a condition can hold; what is known to be possible is not asked for."""
-    if condition in (FALSE, known):
+def _occurs(solver: Solver, mode: ModeProblem, guard: Expr) -> bool:
+    """Whether a mode, which is known to be possible, can be where a guard holds."""
+    condition = conjunction(mode.guard, guard)
+    if condition in (FALSE, mode.guard):
         return condition != FALSE
     return not solver.proves(negation(condition))

@@ -41,7 +41,8 @@ class Question:
 
 def questions(analysis: Analysis) -> tuple[Question, ...]:
     """All stated formulas that have something to be compared with, in declared order."""
-    found = compared(analysis.resolved, analysis.problem, analysis.solver)
+    stated = compared(analysis.resolved, analysis.problem)
+    found = [each.occurring(analysis.solver) for each in stated]
     return tuple(_question(analysis, each) for each in found if each.modes)
 
 

@@ -19,7 +19,7 @@ def check_audits(
 ) -> None:
     """Report every divisor, guarded name and list look-up of a formula that can go wrong."""
     walker = Walker(solver)
-    formulas = compared(resolved, problem, solver)
+    formulas = compared(resolved, problem)
     uses = (use for each in formulas for use in _uses(each, walker))
     check_uses(uses, resolved, solver, collector)
 

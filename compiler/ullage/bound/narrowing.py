@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ullage.bound.derive import derive
 from ullage.bound.eligibility import conjuncts, couplings_of, leaves, merged
-from ullage.bound.problem import ModeProblem, Problem, Reach, Rewriting, RunnerProblem, Taken
+from ullage.bound.problem import ModeProblem, Reach, Rewriting, RunnerProblem, Taken
 from ullage.bound.search import Oracle
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
@@ -30,13 +30,8 @@ from ullage.expr.tree import (
 AMOUNT = "amount"
 
 
-def narrow(problem: Problem, oracle_of: Callable[[RunnerProblem], Oracle]) -> Problem:
-    """The problem where a runner has a mode only where some batches of it are left."""
-    runners = (_runner(runner, oracle_of) for runner in problem.runners)
-    return replace(problem, runners=tuple(runners))
-
-
-def _runner(runner: RunnerProblem, oracle_of: Callable[[RunnerProblem], Oracle]) -> RunnerProblem:
+def narrow(runner: RunnerProblem, oracle_of: Callable[[RunnerProblem], Oracle]) -> RunnerProblem:
+    """The runner with a mode only where some batches of it are left."""
     if not any(mode.taken for mode in runner.modes):
         return runner
     oracle = oracle_of(runner)

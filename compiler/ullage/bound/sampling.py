@@ -1,35 +1,48 @@
 """Random legal configurations, found by drawing again what breaks a constraint.
 
-Each draw starts from the last one, and a change of one parameter computes only what rests on it.
+Each draw starts from the last one, and a change of one parameter computes only what rests on it and
+is asked for.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from ullage.bound.problem import Definition, Domain, Variable
-from ullage.expr.evaluate import Environment, EvaluationError, Result, evaluate, holding
+from ullage.bound.problem import Domain, Variable
+from ullage.expr.evaluate import (
+    Environment,
+    EvaluationError,
+    Result,
+    Value,
+    evaluate,
+    evaluator,
+)
 from ullage.expr.tree import (
     Call,
     Comparison,
+    Comprehension,
     Expr,
     Logical,
     Name,
     disjunction,
     free_names,
     negation,
+    walk,
 )
 from ullage.spec.order import dependency_order
 
-Value = int | bool | list[int]
 Sample = Environment
 
 ELEMENTS = 4
 REPAIRS = 100
 TRIALS = 3
 RENEWED = 0.3
+SOLVED = 0.5
+"""How many trials make an equality of the broken condition true, where it has one."""
+NEAR = 0.5
+"""How many of the others draw a parameter that the condition names itself."""
 # Sizes that divide each other are powers of two, and small ones; others are as likely as these.
 LARGEST_POWER = 7
 REACHES = (1, 4, 12, 100, 5_000, 2**31)
@@ -37,18 +50,50 @@ REACHES = (1, 4, 12, 100, 5_000, 2**31)
 
 @dataclass(frozen=True, slots=True)
 class _Dependents:
-    """What is drawn and computed again, in this order, when one parameter is drawn again."""
+    """What is drawn again, in this order, with one parameter, and what has another value then."""
 
     parameters: tuple[Variable, ...]
-    definitions: tuple[Definition, ...]
+    definitions: frozenset[str]
     names: frozenset[str]
+
+
+class _Values(dict[str, Value]):
+    """Values by name; that of a definition is found when it is first looked up."""
+
+    definitions: Mapping[str, _Defined]
+
+    def __missing__(self, name: str) -> Value:
+        if name not in self.definitions:
+            raise KeyError(name)
+        self[name] = value = self.definitions[name].value(self)
+        return value
+
+
+class _Defined:
+    """An expression over definitions that may not have been looked up yet."""
+
+    def __init__(self, node: Expr, definitions: Collection[str]) -> None:
+        self._evaluate = evaluator(node)
+        lists = [each for each in walk(node) if isinstance(each, Comprehension)]
+        names = frozenset[str]().union(*map(free_names, lists))
+        # Elements are computed on copies of the values, which have what is there already.
+        self._first = tuple(sorted(names.intersection(definitions)))
+
+    def value(self, values: _Values, default: Result = 1) -> Result:
+        """Its value, or the default where it has none: its guard is false, so nobody looks."""
+        for name in self._first:
+            values[name]
+        try:
+            return self._evaluate(Sample(values))
+        except EvaluationError:
+            return default
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     """A configuration, and which of the conditions it breaks."""
 
-    sample: Sample
+    values: _Values
     broken: frozenset[Expr]
 
 
@@ -58,78 +103,123 @@ class ConfigurationDrawer:
     def __init__(self, domain: Domain, source: random.Random) -> None:
         self.domain = domain
         self.source = source
+        names = {each.name for each in domain.definitions}
+        self._definitions = {each.name: _Defined(each.value, names) for each in domain.definitions}
         self._rests_on: dict[str, frozenset[str]] = {}
         for definition in domain.definitions:
             self._rests_on[definition.name] = self._under(definition.value)
         self._ranges = {each.name: self._under_range(each) for each in domain.variables}
         self._variables = self._in_order()
         self._ranging = _users((each.name, self._ranges[each.name]) for each in self._variables)
-        self._resting = _users(
-            (each.name, self._rests_on[each.name]) for each in domain.definitions
-        )
-        self._behind = {each.name: self._defining(each) for each in domain.variables}
+        self._resting = _users(self._rests_on.items())
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
-        drawn = self._dependents.keys()
-        self._constraints = {each: self._under(each) & drawn for each in _legal(domain)}
-        self._last: Sample = self._drawn(Sample({}), self._variables, domain.definitions)
+        self._constraints = {each: self._parameters(each) for each in _legal(domain)}
+        self._others: dict[Expr, _Defined] = {}
+        self._equated: dict[Expr, tuple[tuple[str, Expr], ...]] = {}
+        self._last = self._drawn({}, self._variables)
 
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
-        drawn = self._dependents.keys()
-        conditions = {each: self._under(each) & drawn for each in _conjuncts(guard)}
+        conditions = {each: self._parameters(each) for each in _conjuncts(guard)}
         conditions |= self._constraints
-        sample = self._last
+        values = self._last
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
-                sample = self._redrawn(sample, variable.name)
-        attempt = _Attempt(sample, frozenset(_broken(conditions, sample)))
+                values = self._redrawn(values, variable.name)
+        attempt = _Attempt(values, self._broken(conditions, values))
         for _ in range(REPAIRS):
             if not all(conditions[each] for each in attempt.broken):
                 return None  # no parameter has a say in it
             if not attempt.broken:
                 break
             attempt = self._repaired(attempt, conditions)
-        self._last = attempt.sample
-        return None if attempt.broken else attempt.sample
+        self._last = attempt.values
+        return None if attempt.broken else self._complete(attempt.values)
 
     def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
         """One parameter drawn again: of some trials the one that breaks the least."""
         chosen = self.source.choice([each for each in conditions if each in attempt.broken])
         names = [v.name for v in self.domain.variables if v.name in conditions[chosen]]
+        direct = [name for name in names if name in free_names(chosen)]
+        equated = self._equated_in(chosen)
         trials: list[_Attempt] = []
         for _ in range(TRIALS):
-            name = self.source.choice(names)
+            if equated and self.source.random() < SOLVED:
+                name, other = self.source.choice(equated)
+            else:
+                nearest = direct if direct and self.source.random() < NEAR else names
+                name, other = self.source.choice(nearest), None
+            values = self._redrawn(attempt.values, name, other)
             changed = self._dependents[name].names
-            sample = self._redrawn(attempt.sample, name)
             touched = [each for each, under in conditions.items() if under & changed]
-            broken = (attempt.broken - set(touched)) | set(_broken(touched, sample))
-            trials.append(replace(attempt, sample=sample, broken=broken))
+            broken = (attempt.broken - set(touched)) | self._broken(touched, values)
+            trials.append(_Attempt(values, broken))
         return min(trials, key=lambda trial: len(trial.broken))
 
-    def _redrawn(self, sample: Sample, name: str) -> Sample:
-        again = self._dependents[name]
-        return self._drawn(sample, again.parameters, again.definitions)
+    def _broken(self, conditions: Iterable[Expr], values: _Values) -> frozenset[Expr]:
+        holds = ((each, self._evaluated(each).value(values, False)) for each in conditions)
+        return frozenset(each for each, result in holds if not result)
 
-    def _drawn(
-        self,
-        sample: Sample,
-        variables: Iterable[Variable],
-        definitions: Iterable[Definition],
-    ) -> Sample:
-        values = dict(sample.values)
+    def _evaluated(self, node: Expr) -> _Defined:
+        if node not in self._others:
+            self._others[node] = _Defined(node, self._definitions)
+        return self._others[node]
+
+    def _equated_in(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
+        """Parameters that the condition equates with something that does not rest on them."""
+        if condition not in self._equated:
+            compared = [each for each in walk(condition) if isinstance(each, Comparison)]
+            found = [each for each in compared if each.operator == "=="]
+            sides = [(each.left, each.right) for each in found]
+            sides += [(right, left) for left, right in sides]
+            self._equated[condition] = tuple(
+                (side.name, other)
+                for side, other in sides
+                if isinstance(side, Name)
+                and side.name in self._dependents
+                and self._under(other).isdisjoint(self._dependents[side.name].names)
+            )
+        return self._equated[condition]
+
+    def _redrawn(self, values: _Values, name: str, other: Expr | None = None) -> _Values:
+        """One parameter and all that rests on it drawn again; it is as `other` if it may be."""
+        again = self._dependents[name]
+        first, *rest = again.parameters
+        value = None if other is None else self._as(first, other, values)
+        given = dict(values)
+        for stale in again.definitions & given.keys():
+            del given[stale]
+        if value is None:
+            return self._drawn(given, again.parameters)
+        return self._drawn({**given, name: value}, rest)
+
+    def _as(self, parameter: Variable, other: Expr, values: _Values) -> int | None:
+        """The value of `other` if the parameter may have it."""
+        value = self._evaluated(other).value(values, False)
+        sample = Sample(values)
+        if isinstance(value, bool | list) or value < _end(parameter.low, sample, value):
+            return None
+        return value if value <= _end(parameter.high, sample, value) else None
+
+    def _drawn(self, given: Mapping[str, Value], parameters: Iterable[Variable]) -> _Values:
+        values = _Values(given)
+        values.definitions = self._definitions
         drawn = Sample(values)  # sees each value as soon as it is there
-        for variable in variables:
-            for definition in self._behind[variable.name]:
-                values[definition.name] = _defined(definition.value, drawn)
-            values[variable.name] = draw_value(variable, drawn, self.source)
-        for definition in definitions:
-            values[definition.name] = _defined(definition.value, drawn)
-        return drawn
+        for parameter in parameters:
+            values[parameter.name] = draw_value(parameter, drawn, self.source)
+        return values
+
+    def _complete(self, values: _Values) -> Sample:
+        """All values, those of definitions that nobody looked up too."""
+        return Sample({**values, **{name: values[name] for name in self._definitions}})
 
     def _under(self, node: Expr) -> frozenset[str]:
         """The parameters and definitions under an expression."""
         names = free_names(node)
         return names.union(*(self._rests_on.get(name, frozenset()) for name in names))
+
+    def _parameters(self, condition: Expr) -> frozenset[str]:
+        return self._under(condition) & self._dependents.keys()
 
     def _under_range(self, variable: Variable) -> frozenset[str]:
         ends = [end for end in (variable.low, variable.high) if end is not None]
@@ -146,13 +236,6 @@ class ConfigurationDrawer:
         ordered, _ = dependency_order(uses)
         return tuple(variables[name] for name in ordered)
 
-    def _defining(self, variable: Variable) -> tuple[Definition, ...]:
-        """The definitions that the range of a parameter rests on."""
-        under = self._ranges[variable.name]
-        if under.isdisjoint(self._rests_on):
-            return ()
-        return tuple(each for each in self.domain.definitions if each.name in under)
-
     def _depending(self, first: Variable) -> _Dependents:
         names, pending = {first.name}, [first.name]
         while pending:
@@ -161,9 +244,8 @@ class ConfigurationDrawer:
             pending.extend(new)
         behind = names - {first.name}
         parameters = [each for each in self._variables if each.name in behind] if behind else []
-        resting = set[str]().union(*(self._resting.get(name, ()) for name in names))
-        definitions = [d for d in self.domain.definitions if d.name in resting] if resting else []
-        return _Dependents((first, *parameters), tuple(definitions), frozenset(names))
+        stale = frozenset[str]().union(*(self._resting.get(name, ()) for name in names))
+        return _Dependents((first, *parameters), stale, frozenset(names))
 
 
 def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:
@@ -190,17 +272,6 @@ def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Logical) and condition.junction == "and":
         return condition.operands
     return (condition,)
-
-
-def _broken(conditions: Iterable[Expr], sample: Sample) -> list[Expr]:
-    return [each for each in conditions if not holding(each, False)(sample)]
-
-
-def _defined(value: Expr, sample: Sample) -> Result:
-    try:
-        return evaluate(value, sample)
-    except EvaluationError:
-        return 1  # its guard is false here, so nobody looks
 
 
 def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Value:

@@ -170,9 +170,10 @@ def evaluator(expr: Expr) -> Evaluator[Result]:
 
 
 def _looked_up(name: str, environment: Environment) -> Result:
-    value = environment.values.get(name)
-    if value is None:
-        raise EvaluationError(f"no value for {name}")
+    try:
+        value = environment.values[name]
+    except KeyError:
+        raise EvaluationError(f"no value for {name}") from None
     return value if isinstance(value, int) else list(value)
 
 

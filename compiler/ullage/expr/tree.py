@@ -233,9 +233,17 @@ def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:
 
 def walk(node: Expr) -> Iterator[Expr]:
     """Every node, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(children(node)))
+
+
+def _rebuilt(node: Expr, parts: tuple[Expr, ...], new_parts: tuple[Expr, ...]) -> Expr:
+    """The node over new parts, the same one if they all are the old ones."""
+    same = all(new is old for new, old in zip(new_parts, parts, strict=True))
+    return node if same else rebuild(node, new_parts)
 
 
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
@@ -245,7 +253,7 @@ def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     except AttributeError:
         parts = children(node)
         new_parts = tuple(folded(part, fold) for part in parts)
-        result = fold(rebuild(node, new_parts) if new_parts != parts else node)
+        result = fold(_rebuilt(node, parts, new_parts))
         object.__setattr__(node, "_folded", result)
         return result
 
@@ -274,20 +282,21 @@ def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: subexpressions first, then the node over the rewritten parts."""
     parts = children(node)
     new_parts = tuple(transform(part, rewrite) for part in parts)
-    return rewrite(rebuild(node, new_parts) if new_parts != parts else node)
+    return rewrite(_rebuilt(node, parts, new_parts))
 
 
 def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
     """Replace free names at once; a bound element of a comprehension shadows, never captures."""
+    if free_names(node).isdisjoint(values):
+        return node
     match node:
         case Name(name=name):
-            return values.get(name, node)
+            return values[name]
         case Comprehension():
             return _substitute_inside(node, values)
         case _:
             parts = children(node)
-            new_parts = tuple(substitute(part, values) for part in parts)
-            return rebuild(node, new_parts) if new_parts != parts else node
+            return _rebuilt(node, parts, tuple(substitute(part, values) for part in parts))
 
 
 def _substitute_inside(node: Comprehension, values: dict[str, Expr]) -> Expr:

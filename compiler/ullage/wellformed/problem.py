@@ -97,6 +97,8 @@ class _Checker:
 
     def check(self, use: Use) -> None:
         """Report a use that may lack what it needs, once for each place."""
+        if use.before and self._solver(0).proves(use.claim, use.reached.conditions):
+            return  # most rest on no constraint, and a solver for each position costs much
         solver = self._solver(use.before)
         verdict = solver.decide(use.claim, use.reached.conditions)
         subject = with_labels(spell(use.subject), use.reached.live)

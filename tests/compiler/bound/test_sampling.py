@@ -7,8 +7,8 @@ import random
 import pytest
 
 from support.bounds import defined, domain, flag, limit, number, read, values
-from ullage.bound.sampling import ConfigurationDrawer, holding
-from ullage.expr.evaluate import evaluate
+from ullage.bound.sampling import ConfigurationDrawer
+from ullage.expr.evaluate import evaluate, holding
 
 DOMAIN = domain(
     number("tp", 1, 64),
@@ -67,6 +67,35 @@ def test_a_condition_without_a_value_counts_as_is_said() -> None:
     assert sample is not None
     for default in (False, True):
         assert holding(read("1 // (tp - tp) == 1"), default)(sample) is default
+
+
+def test_a_list_is_made_of_definitions_that_nobody_looked_up_before() -> None:
+    """The guard of a graph that only lists elements within a definition's value."""
+    found = domain(
+        number("rows", 1, 64),
+        values("sizes", 1, 64),
+        defined("most", "2 * rows"),
+        defined("kept", "[each for each in sizes if each <= most]"),
+        limit("max([each for each in sizes if each <= most + 1]) >= 1"),
+    )
+    drawer = ConfigurationDrawer(found, random.Random(8))
+    samples = [sample for _ in range(40) if (sample := drawer.draw(read("true"))) is not None]
+    assert len(samples) > 30
+    for sample in samples:
+        for definition in found.definitions:
+            assert evaluate(definition.value, sample) == sample.values[definition.name]
+
+
+def test_an_equality_between_wide_ranges_is_met_by_setting_one_side() -> None:
+    found = domain(
+        flag("chained"),
+        number("steps", 0, 10**6),
+        number("tokens", 1, 10**6),
+        limit("not chained or tokens == steps + 1"),
+    )
+    drawer = ConfigurationDrawer(found, random.Random(5))
+    samples = [drawer.draw(read("chained and steps >= 1000")) for _ in range(30)]
+    assert sum(each is not None for each in samples) > 20
 
 
 def test_a_range_may_rest_on_definitions_and_on_parameters_declared_later() -> None:
