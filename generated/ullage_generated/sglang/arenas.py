@@ -140,7 +140,7 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
-        # specs/sglang/backends/page_tables.yaml:42: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
         start_of_decode_graph_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
@@ -153,8 +153,8 @@ class ArenaPlan:
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
         )
-        # specs/sglang/backends/page_tables.yaml:42: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:42: all that is kept
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_draft_extend_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
@@ -168,8 +168,8 @@ class ArenaPlan:
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
         )
-        # specs/sglang/backends/page_tables.yaml:42: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:42: all that is kept
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_draft_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
@@ -184,8 +184,8 @@ class ArenaPlan:
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
             start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
         )
-        # specs/sglang/backends/page_tables.yaml:42: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:42: all that is kept
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_multi_layer_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
@@ -202,7 +202,7 @@ class ArenaPlan:
             start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
         )
         # specs/sglang/slots.yaml:153: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:42: all that is kept
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,

@@ -507,7 +507,7 @@ class DecodeGraphTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
@@ -590,224 +590,224 @@ class DecodeGraphTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
     """[requests], int32: where the state of each request lies, -1 in a row without a request;
     only where hybrid_linear.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
     """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
     """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
     and speculative.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:27
+    # specs/sglang/backends/hybrid_linear.yaml:23
     linear_next_token: Tensor | None
     """[requests, target_width], int64: the first token that follows each, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:30
+    # specs/sglang/backends/hybrid_linear.yaml:26
     linear_next_sibling: Tensor | None
     """[requests, target_width], int64: the next token beside each, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:33
+    # specs/sglang/backends/hybrid_linear.yaml:29
     linear_parent: Tensor | None
     """[requests, target_width], int64: the token that each follows, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_mla.
     """
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
     """[requests], int32: keys of each request; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
     """[requests + 1], int32 on the host: where the keys of each request begin; only where
     has_mla.
     """
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
     """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
     """[requests], int32 on the host: keys of each request; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
     """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
     attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
     """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
     width; only where attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
     """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
     padding; only where attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
     """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
     """[requests, table_columns], int32: the same in the pool of layers with a window; only where
     has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
     """[requests, max_source_positions], int32: slots of what the encoder has read; only where
     has_page_tables and is_encoder_decoder.
     """
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
     """[requests + 1], int32: where the queries of each request begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages], int64: the first token of each page, the same for each batch; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:53
+    # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
     capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
     != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:56
+    # specs/sglang/backends/page_tables.yaml:52
     tree_cache_seqlens: Tensor | None
     """[tokens], int32: how many these are; loaded in capture, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:59
+    # specs/sglang/backends/page_tables.yaml:55
     tree_window_page_table: Tensor | None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
     have a window; loaded in capture, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:69
+    # specs/sglang/backends/page_tables.yaml:65
     all_token_page_table: Tensor | None
     """[tokens, table_columns], int32: pages of each token's sequence; only where
     attention_backend == trtllm_mha and speculative and encoder_only_layers.
     """
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
     """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
     another; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
     """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
     """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
     and has_window.
     """
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens], int32: parts of each sequence; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
@@ -839,7 +839,7 @@ class DraftExtendGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
@@ -904,174 +904,174 @@ class DraftExtendGraphDraftBatch:
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_mla.
     """
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
     """[requests], int32: keys of each request; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
     """[requests + 1], int32 on the host: where the keys of each request begin; only where
     has_mla.
     """
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
     """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
     """[requests], int32 on the host: keys of each request; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
     """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
     attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
     """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
     width; only where attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
     """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
     padding; only where attention_backend == trtllm_mla.
     """
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
     """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
     """[requests, table_columns], int32: the same in the pool of layers with a window; only where
     has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
     """[requests, max_source_positions], int32: slots of what the encoder has read; only where
     has_page_tables and is_encoder_decoder.
     """
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
     """[requests + 1], int32: where the queries of each request begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages], int64: the first token of each page, the same for each batch; only where
     has_page_tables.
     """
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
     """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
     another; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
     """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
     """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
     and has_window.
     """
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens], int32: parts of each sequence; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
@@ -1103,7 +1103,7 @@ class DraftGraphDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
@@ -1168,88 +1168,88 @@ class DraftGraphDraftBatch:
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:57
     flashinfer_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:60
     flashinfer_draft_last_page_len: Tensor | None
     """[tokens], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:64
     mla_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each request begin; only where has_mla.
     """
-    # specs/sglang/backends/mla.yaml:75
+    # specs/sglang/backends/mla.yaml:67
     mla_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_mla.
     """
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages], int64: the first token of each page, the same for each batch; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:78
+    # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
     each step; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:81
+    # specs/sglang/backends/page_tables.yaml:77
     draft_window_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
     layers with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:84
+    # specs/sglang/backends/page_tables.yaml:80
     draft_branch_page_table: Tensor | None
     """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
     only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:87
+    # specs/sglang/backends/page_tables.yaml:83
     draft_cache_seqlens: Tensor | None
     """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:90
+    # specs/sglang/backends/page_tables.yaml:86
     draft_cu_seqlens_q: Tensor | None
     """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:93
+    # specs/sglang/backends/page_tables.yaml:89
     draft_cu_seqlens_k: Tensor | None
     """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:96
+    # specs/sglang/backends/page_tables.yaml:92
     draft_scheduler_metadata: Tensor | None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
     its work; only where has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens], int32: parts of each sequence; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/backends/triton.yaml:75
+    # specs/sglang/backends/triton.yaml:70
     triton_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:78
+    # specs/sglang/backends/triton.yaml:73
     triton_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
     has_triton.
@@ -1281,7 +1281,7 @@ class EagerTargetBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
@@ -1345,56 +1345,56 @@ class EagerTargetBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
     """[requests], int32: where the state of each request lies, -1 in a row without a request;
     only where hybrid_linear.
     """
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
     """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
     """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
     and speculative.
     """
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:217
@@ -1424,7 +1424,7 @@ class EagerDraftBatch:
     """Tokens that the scheduler's tensors bring."""
     tokens: int
     """Tokens after padding."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
@@ -1485,43 +1485,43 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor | None
     """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:217
@@ -1594,23 +1594,23 @@ class FrozenKvGraphDraftBatch:
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens], int32: parts of each sequence; only where has_triton."""
-    # specs/sglang/backends/triton.yaml:54
+    # specs/sglang/backends/triton.yaml:49
     frozen_triton_kv_indices: Tensor | None
     """[requests, context_length], int64: slots of all keys, in the pool of the target; only
     where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
@@ -1717,32 +1717,32 @@ class MultiLayerGraphDraftBatch:
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages], int64: the first token of each page, the same for each batch; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:105
+    # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
     layer; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:108
+    # specs/sglang/backends/page_tables.yaml:104
     layer_window_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
     with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:111
+    # specs/sglang/backends/page_tables.yaml:107
     layer_cache_seqlens: Tensor | None
     """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:114
+    # specs/sglang/backends/page_tables.yaml:110
     layer_cu_seqlens_q: Tensor | None
     """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:117
+    # specs/sglang/backends/page_tables.yaml:113
     layer_cu_seqlens_k: Tensor | None
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.

@@ -83,19 +83,6 @@ class Config:
     Legal if `validate` accepts it, which is what every capacity was proved for. A parameter that
     has no meaning in a configuration is None.
 
-    dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
-    dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
-        attention_backend == dsa.
-    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
-        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
-    hybrid_linear: Some layers are linear, with a state in place of keys.
-    mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
-        attention_backend == trtllm_mla.
-    mla_output_size: Width of what attention to latent keys puts out; [1, 4096]; None unless
-        attention_backend == trtllm_mla.
-    encoder_only_layers: Some layers attend to all tokens of a verify, later ones too.
-    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
-        attention_backend == triton.
     max_running_requests: Most requests of one data-parallel worker at a time, after resolution; in
         requests; [1, 65536].
     max_total_tokens_target: Key-value slots of the worker's own pool; of worker target; in tokens;
@@ -173,6 +160,19 @@ class Config:
         [0, 16777216].
     attention_heads: Query heads of this rank; [1, 1024].
     value_head_size: Width of a value head; [1, 4096].
+    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
+        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
+        attention_backend == triton.
+    mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    mla_output_size: Width of what attention to latent keys puts out; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
+    dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
+        attention_backend == dsa.
+    encoder_only_layers: Some layers attend to all tokens of a verify, later ones too.
+    hybrid_linear: Some layers are linear, with a state in place of keys.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -182,40 +182,6 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/backends/dsa.yaml:3
-    dsa_pages: bool | None = None
-    """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/backends/dsa.yaml:5
-    dsa_index_topk: int | None = None
-    """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
-    dsa.
-    """
-    # specs/sglang/backends/flashinfer.yaml:4
-    flashinfer_workspace_bytes: int | None = None
-    """What kernels of this backend work in, more for some models and for deterministic
-    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
-    """
-    # specs/sglang/backends/hybrid_linear.yaml:4
-    hybrid_linear: bool
-    """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/backends/mla.yaml:3
-    mla_latent_size: int | None = None
-    """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
-    trtllm_mla.
-    """
-    # specs/sglang/backends/mla.yaml:6
-    mla_output_size: int | None = None
-    """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
-    == trtllm_mla.
-    """
-    # specs/sglang/backends/page_tables.yaml:4
-    encoder_only_layers: bool
-    """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/backends/triton.yaml:3
-    triton_kv_splits: int | None = None
-    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
-    triton.
-    """
     # specs/sglang/engine.yaml:26
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
@@ -415,19 +381,53 @@ class Config:
     # specs/sglang/engine.yaml:166
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:168
+    # specs/sglang/engine.yaml:167
+    flashinfer_workspace_bytes: int | None = None
+    """What kernels of this backend work in, more for some models and for deterministic
+    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    """
+    # specs/sglang/engine.yaml:170
+    triton_kv_splits: int | None = None
+    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
+    triton.
+    """
+    # specs/sglang/engine.yaml:173
+    mla_latent_size: int | None = None
+    """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
+    trtllm_mla.
+    """
+    # specs/sglang/engine.yaml:176
+    mla_output_size: int | None = None
+    """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
+    == trtllm_mla.
+    """
+    # specs/sglang/engine.yaml:179
+    dsa_pages: bool | None = None
+    """Tables hold pages and not tokens; None unless attention_backend == dsa."""
+    # specs/sglang/engine.yaml:181
+    dsa_index_topk: int | None = None
+    """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
+    dsa.
+    """
+    # specs/sglang/engine.yaml:184
+    encoder_only_layers: bool
+    """Some layers attend to all tokens of a verify, later ones too."""
+    # specs/sglang/engine.yaml:186
+    hybrid_linear: bool
+    """Some layers are linear, with a state in place of keys."""
+    # specs/sglang/engine.yaml:189
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:170
+    # specs/sglang/engine.yaml:191
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:194
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:175
+    # specs/sglang/engine.yaml:196
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:178
+    # specs/sglang/engine.yaml:199
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -435,14 +435,6 @@ class Config:
     def of(
         cls,
         *,
-        dsa_pages: bool | None = None,
-        dsa_index_topk: int | None = None,
-        flashinfer_workspace_bytes: int | None = None,
-        hybrid_linear: bool = False,
-        mla_latent_size: int | None = None,
-        mla_output_size: int | None = None,
-        encoder_only_layers: bool = False,
-        triton_kv_splits: int | None = None,
         max_running_requests: int = 2048,
         max_total_tokens_target: int = 800000,
         max_total_tokens_draft: int | None = None,
@@ -498,6 +490,14 @@ class Config:
         sliding_window: int = 0,
         attention_heads: int = 32,
         value_head_size: int = 128,
+        flashinfer_workspace_bytes: int | None = None,
+        triton_kv_splits: int | None = None,
+        mla_latent_size: int | None = None,
+        mla_output_size: int | None = None,
+        dsa_pages: bool | None = None,
+        dsa_index_topk: int | None = None,
+        encoder_only_layers: bool = False,
+        hybrid_linear: bool = False,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -509,26 +509,6 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/backends/dsa.yaml:3
-        if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
-            dsa_pages = False
-        # specs/sglang/backends/dsa.yaml:5
-        if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
-            dsa_index_topk = 2048
-        # specs/sglang/backends/flashinfer.yaml:4
-        if flashinfer_workspace_bytes is None and (
-            attention_backend == AttentionBackend.FLASHINFER
-        ):
-            flashinfer_workspace_bytes = 402653184
-        # specs/sglang/backends/mla.yaml:3
-        if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
-            mla_latent_size = 576
-        # specs/sglang/backends/mla.yaml:6
-        if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
-            mla_output_size = 512
-        # specs/sglang/backends/triton.yaml:3
-        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
-            triton_kv_splits = 8
         # specs/sglang/engine.yaml:29
         if max_total_tokens_draft is None and (
             speculative_algorithm
@@ -733,21 +713,33 @@ class Config:
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
+        # specs/sglang/engine.yaml:167
+        if flashinfer_workspace_bytes is None and (
+            attention_backend == AttentionBackend.FLASHINFER
+        ):
+            flashinfer_workspace_bytes = 402653184
         # specs/sglang/engine.yaml:170
+        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
+            triton_kv_splits = 8
+        # specs/sglang/engine.yaml:173
+        if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_latent_size = 576
+        # specs/sglang/engine.yaml:176
+        if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_output_size = 512
+        # specs/sglang/engine.yaml:179
+        if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
+            dsa_pages = False
+        # specs/sglang/engine.yaml:181
+        if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
+            dsa_index_topk = 2048
+        # specs/sglang/engine.yaml:191
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:175
+        # specs/sglang/engine.yaml:196
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
-            dsa_pages=dsa_pages,
-            dsa_index_topk=dsa_index_topk,
-            flashinfer_workspace_bytes=flashinfer_workspace_bytes,
-            hybrid_linear=hybrid_linear,
-            mla_latent_size=mla_latent_size,
-            mla_output_size=mla_output_size,
-            encoder_only_layers=encoder_only_layers,
-            triton_kv_splits=triton_kv_splits,
             max_running_requests=max_running_requests,
             max_total_tokens_target=max_total_tokens_target,
             max_total_tokens_draft=max_total_tokens_draft,
@@ -803,6 +795,14 @@ class Config:
             sliding_window=sliding_window,
             attention_heads=attention_heads,
             value_head_size=value_head_size,
+            flashinfer_workspace_bytes=flashinfer_workspace_bytes,
+            triton_kv_splits=triton_kv_splits,
+            mla_latent_size=mla_latent_size,
+            mla_output_size=mla_output_size,
+            dsa_pages=dsa_pages,
+            dsa_index_topk=dsa_index_topk,
+            encoder_only_layers=encoder_only_layers,
+            hybrid_linear=hybrid_linear,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -825,120 +825,6 @@ class Config:
     def validate(self) -> None:
         """Raise ConfigurationError with every reason why this configuration is not legal."""
         problems = Problems()
-        problems.choice(
-            "attention_backend",
-            self.attention_backend,
-            (
-                "other",
-                "fa3",
-                "fa4",
-                "trtllm_mha",
-                "triton",
-                "flashinfer",
-                "flashinfer_mla",
-                "trtllm_mla",
-                "dsa",
-            ),
-            "specs/sglang/engine.yaml:154",
-        )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/backends/dsa.yaml:3")
-            else:
-                problems.unset(
-                    "dsa_pages",
-                    self.dsa_pages,
-                    "attention_backend == dsa",
-                    "specs/sglang/backends/dsa.yaml:3",
-                )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.DSA:
-                problems.integer(
-                    "dsa_index_topk",
-                    self.dsa_index_topk,
-                    1,
-                    1048576,
-                    "specs/sglang/backends/dsa.yaml:5",
-                )
-            else:
-                problems.unset(
-                    "dsa_index_topk",
-                    self.dsa_index_topk,
-                    "attention_backend == dsa",
-                    "specs/sglang/backends/dsa.yaml:5",
-                )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.FLASHINFER:
-                problems.integer(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    1,
-                    17179869184,
-                    "specs/sglang/backends/flashinfer.yaml:4",
-                )
-            else:
-                problems.unset(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    "attention_backend == flashinfer",
-                    "specs/sglang/backends/flashinfer.yaml:4",
-                )
-        problems.boolean(
-            "hybrid_linear", self.hybrid_linear, "specs/sglang/backends/hybrid_linear.yaml:4"
-        )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
-                problems.integer(
-                    "mla_latent_size",
-                    self.mla_latent_size,
-                    1,
-                    4096,
-                    "specs/sglang/backends/mla.yaml:3",
-                )
-            else:
-                problems.unset(
-                    "mla_latent_size",
-                    self.mla_latent_size,
-                    "attention_backend == trtllm_mla",
-                    "specs/sglang/backends/mla.yaml:3",
-                )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
-                problems.integer(
-                    "mla_output_size",
-                    self.mla_output_size,
-                    1,
-                    4096,
-                    "specs/sglang/backends/mla.yaml:6",
-                )
-            else:
-                problems.unset(
-                    "mla_output_size",
-                    self.mla_output_size,
-                    "attention_backend == trtllm_mla",
-                    "specs/sglang/backends/mla.yaml:6",
-                )
-        problems.boolean(
-            "encoder_only_layers",
-            self.encoder_only_layers,
-            "specs/sglang/backends/page_tables.yaml:4",
-        )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRITON:
-                problems.integer(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    1,
-                    256,
-                    "specs/sglang/backends/triton.yaml:3",
-                )
-            else:
-                problems.unset(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    "attention_backend == triton",
-                    "specs/sglang/backends/triton.yaml:3",
-                )
         problems.integer(
             "max_running_requests",
             self.max_running_requests,
@@ -1308,6 +1194,22 @@ class Config:
                     "has_draft_worker",
                     "specs/sglang/engine.yaml:151",
                 )
+        problems.choice(
+            "attention_backend",
+            self.attention_backend,
+            (
+                "other",
+                "fa3",
+                "fa4",
+                "trtllm_mha",
+                "triton",
+                "flashinfer",
+                "flashinfer_mla",
+                "trtllm_mla",
+                "dsa",
+            ),
+            "specs/sglang/engine.yaml:154",
+        )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
@@ -1324,8 +1226,94 @@ class Config:
         problems.integer(
             "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:166"
         )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.FLASHINFER:
+                problems.integer(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    1,
+                    17179869184,
+                    "specs/sglang/engine.yaml:167",
+                )
+            else:
+                problems.unset(
+                    "flashinfer_workspace_bytes",
+                    self.flashinfer_workspace_bytes,
+                    "attention_backend == flashinfer",
+                    "specs/sglang/engine.yaml:167",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRITON:
+                problems.integer(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    1,
+                    256,
+                    "specs/sglang/engine.yaml:170",
+                )
+            else:
+                problems.unset(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    "attention_backend == triton",
+                    "specs/sglang/engine.yaml:170",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:173"
+                )
+            else:
+                problems.unset(
+                    "mla_latent_size",
+                    self.mla_latent_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/engine.yaml:173",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:176"
+                )
+            else:
+                problems.unset(
+                    "mla_output_size",
+                    self.mla_output_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/engine.yaml:176",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:179")
+            else:
+                problems.unset(
+                    "dsa_pages",
+                    self.dsa_pages,
+                    "attention_backend == dsa",
+                    "specs/sglang/engine.yaml:179",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.integer(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:181",
+                )
+            else:
+                problems.unset(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    "attention_backend == dsa",
+                    "specs/sglang/engine.yaml:181",
+                )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:168"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:184"
+        )
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:186")
+        problems.boolean(
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:189"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1334,17 +1322,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:191",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:191",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:173"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:194"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1353,16 +1341,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:175",
+                    "specs/sglang/engine.yaml:196",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:175",
+                    "specs/sglang/engine.yaml:196",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:178")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:199")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1424,7 +1412,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:260",
+                    "specs/sglang/engine.yaml:281",
                 )
             )
         if problems.passed(
@@ -1479,7 +1467,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:298",
                 )
             )
         if problems.passed(
@@ -1524,7 +1512,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:289",
+                    "specs/sglang/engine.yaml:310",
                 )
             )
         if problems.passed(
@@ -1574,7 +1562,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:319",
+                    "specs/sglang/engine.yaml:340",
                 )
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
@@ -1588,7 +1576,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "attention_backend": self.attention_backend,
                 },
-                "specs/sglang/backends/mla.yaml:17",
+                "specs/sglang/backends/mla.yaml:9",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_draft_tokens", "request_table_extra"
@@ -1615,7 +1603,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:182",
+                "specs/sglang/engine.yaml:203",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1626,7 +1614,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:184",
+                "specs/sglang/engine.yaml:205",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1637,7 +1625,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:186",
+                "specs/sglang/engine.yaml:207",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1660,7 +1648,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:189",
+                "specs/sglang/engine.yaml:210",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1681,7 +1669,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:192",
+                "specs/sglang/engine.yaml:213",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1705,7 +1693,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:195",
+                "specs/sglang/engine.yaml:216",
             )
         if problems.passed(
             "tp_size",
@@ -1742,7 +1730,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:198",
+                "specs/sglang/engine.yaml:219",
             )
         if problems.passed(
             "tp_size",
@@ -1774,7 +1762,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:201",
+                "specs/sglang/engine.yaml:222",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1785,7 +1773,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:203",
+                "specs/sglang/engine.yaml:224",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1797,7 +1785,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:226",
             )
         if problems.passed(
             "request_pool_size",
@@ -1820,7 +1808,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:207",
+                "specs/sglang/engine.yaml:228",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1831,7 +1819,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:210",
+                "specs/sglang/engine.yaml:231",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1839,7 +1827,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:212",
+                "specs/sglang/engine.yaml:233",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1850,7 +1838,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:214",
+                "specs/sglang/engine.yaml:235",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1863,7 +1851,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:216",
+                "specs/sglang/engine.yaml:237",
             )
         if problems.passed(
             "context_length",
@@ -1931,7 +1919,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:21",
+                    "specs/sglang/backends/flashinfer.yaml:16",
                 )
             )
         if problems.passed(
@@ -2002,7 +1990,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:21",
+                    "specs/sglang/backends/flashinfer.yaml:16",
                 )
             )
         if problems.passed(
@@ -2050,7 +2038,7 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:21",
+                    "specs/sglang/backends/flashinfer.yaml:16",
                 )
             )
         if problems.passed(
@@ -2140,18 +2128,18 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:21",
+                    "specs/sglang/backends/flashinfer.yaml:16",
                 )
             )
         problems.raise_if_any()
 
-    # specs/sglang/backends/dsa.yaml:10
+    # specs/sglang/backends/dsa.yaml:3
     @cached_property
     def has_dsa(self) -> bool:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:245
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2173,19 +2161,19 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:244
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:222
+    # specs/sglang/engine.yaml:243
     @cached_property
     def one_token(self) -> int:
         """`1`."""
         return 1
 
-    # specs/sglang/backends/dsa.yaml:11
+    # specs/sglang/backends/dsa.yaml:4
     @cached_property
     def dsa_columns(self) -> int | None:
         """Columns of its table, which are those of the request table unless it holds pages; None
@@ -2195,7 +2183,7 @@ class Config:
             return None
         return self.table_pages if present(self.dsa_pages) else self.request_table_width
 
-    # specs/sglang/backends/flashinfer.yaml:9
+    # specs/sglang/backends/flashinfer.yaml:4
     @cached_property
     def has_flashinfer(self) -> bool:
         """`attention_backend == flashinfer`."""
@@ -2207,19 +2195,19 @@ class Config:
         """`sliding_window > 0`."""
         return self.sliding_window > 0
 
-    # specs/sglang/backends/flashinfer.yaml:10
+    # specs/sglang/backends/flashinfer.yaml:5
     @cached_property
     def has_second_wrapper(self) -> bool:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:250
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:326
+    # specs/sglang/engine.yaml:347
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2245,7 +2233,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:333
+    # specs/sglang/engine.yaml:354
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2257,19 +2245,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:358
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:249
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:270
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2279,7 +2267,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:272
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2289,13 +2277,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:275
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:242
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2311,13 +2299,13 @@ class Config:
             else self.context_length
         )
 
-    # specs/sglang/backends/flashinfer.yaml:11
+    # specs/sglang/backends/flashinfer.yaml:6
     @cached_property
     def most_keys(self) -> int:
         """Keys of as many requests as there is room for."""
         return self.graph_rows * self.sequence_limit
 
-    # specs/sglang/backends/mla.yaml:11
+    # specs/sglang/backends/mla.yaml:3
     @cached_property
     def has_mla(self) -> bool:
         """`attention_backend == flashinfer_mla or attention_backend == trtllm_mla`."""
@@ -2326,13 +2314,13 @@ class Config:
             AttentionBackend.TRTLLM_MLA,
         )
 
-    # specs/sglang/backends/mla.yaml:12
+    # specs/sglang/backends/mla.yaml:4
     @cached_property
     def mla_blocks(self) -> int:
         """Columns of a block table, of which the kernel takes so many at a time."""
         return align_up(self.table_pages, max(4096 // self.page_size, 1))
 
-    # specs/sglang/backends/page_tables.yaml:8
+    # specs/sglang/backends/page_tables.yaml:4
     @cached_property
     def has_page_tables(self) -> bool:
         """`attention_backend == fa3 or attention_backend == fa4 or attention_backend ==
@@ -2350,19 +2338,19 @@ class Config:
         """Drafts are trees and not chains, so that each token has a past of its own."""
         return present(self.speculative_eagle_topk) > 1 if self.speculative else False
 
-    # specs/sglang/backends/page_tables.yaml:9
+    # specs/sglang/backends/page_tables.yaml:5
     @cached_property
     def table_columns(self) -> int:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:241
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
         return 1
 
-    # specs/sglang/backends/page_tables.yaml:12
+    # specs/sglang/backends/page_tables.yaml:8
     @cached_property
     def branch_columns(self) -> int | None:
         """Drafts behind a branch: those of each step but the last, of which each sees one more;
@@ -2382,13 +2370,13 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:247
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:242
+    # specs/sglang/engine.yaml:263
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2414,19 +2402,19 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/backends/triton.yaml:8
+    # specs/sglang/backends/triton.yaml:3
     @cached_property
     def has_triton(self) -> bool:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:225
+    # specs/sglang/engine.yaml:246
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:227
+    # specs/sglang/engine.yaml:248
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
@@ -2435,7 +2423,7 @@ class Config:
             SpeculativeAlgorithm.FROZEN_KV_MTP,
         )
 
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:251
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2445,13 +2433,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:233
+    # specs/sglang/engine.yaml:254
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:255
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2469,7 +2457,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:239
+    # specs/sglang/engine.yaml:260
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2481,7 +2469,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:239
+    # specs/sglang/engine.yaml:260
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2495,19 +2483,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:267
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:278
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:281
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2521,19 +2509,19 @@ class Config:
             if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:266
+    # specs/sglang/engine.yaml:287
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:269
+    # specs/sglang/engine.yaml:290
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:291
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -2542,7 +2530,7 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:273
+    # specs/sglang/engine.yaml:294
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -2552,7 +2540,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:276
+    # specs/sglang/engine.yaml:297
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -2561,7 +2549,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:298
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -2579,7 +2567,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:285
+    # specs/sglang/engine.yaml:306
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2589,7 +2577,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:289
+    # specs/sglang/engine.yaml:310
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2603,7 +2591,7 @@ class Config:
             if min(rows, self.graph_rows) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:295
+    # specs/sglang/engine.yaml:316
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2615,7 +2603,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:297
+    # specs/sglang/engine.yaml:318
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2625,13 +2613,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:320
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:301
+    # specs/sglang/engine.yaml:322
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2648,7 +2636,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:310
+    # specs/sglang/engine.yaml:331
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2656,7 +2644,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:314
+    # specs/sglang/engine.yaml:335
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2665,7 +2653,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:316
+    # specs/sglang/engine.yaml:337
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2675,7 +2663,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:319
+    # specs/sglang/engine.yaml:340
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2689,7 +2677,7 @@ class Config:
             if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
         )
 
-    # specs/sglang/engine.yaml:325
+    # specs/sglang/engine.yaml:346
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2697,7 +2685,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:359
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2705,14 +2693,6 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("dsa_pages", bool, "specs/sglang/backends/dsa.yaml:3"),
-    Argument("dsa_index_topk", int, "specs/sglang/backends/dsa.yaml:5"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/backends/flashinfer.yaml:4"),
-    Argument("hybrid_linear", bool, "specs/sglang/backends/hybrid_linear.yaml:4"),
-    Argument("mla_latent_size", int, "specs/sglang/backends/mla.yaml:3"),
-    Argument("mla_output_size", int, "specs/sglang/backends/mla.yaml:6"),
-    Argument("encoder_only_layers", bool, "specs/sglang/backends/page_tables.yaml:4"),
-    Argument("triton_kv_splits", int, "specs/sglang/backends/triton.yaml:3"),
     Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
     Argument(
         "max_total_tokens_target",
@@ -2780,9 +2760,17 @@ _ARGUMENTS: Final = (
     Argument("sliding_window", int, "specs/sglang/engine.yaml:162"),
     Argument("attention_heads", int, "specs/sglang/engine.yaml:165"),
     Argument("value_head_size", int, "specs/sglang/engine.yaml:166"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:168"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:170"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:173"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:175"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:178"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:167"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:170"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:173"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:176"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:179"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:181"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:184"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:186"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:189"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:191"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:194"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:196"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:199"),
 )

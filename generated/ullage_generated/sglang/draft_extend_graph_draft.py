@@ -722,7 +722,7 @@ class DraftExtendGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
-        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -781,48 +781,48 @@ class DraftExtendGraphDraftRunner:
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
         # specs/sglang/slots.yaml:114
-        # specs/sglang/backends/dsa.yaml:22
-        # specs/sglang/backends/dsa.yaml:25
-        # specs/sglang/backends/dsa.yaml:27
-        # specs/sglang/backends/dsa.yaml:30
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
         # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:23
         # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:28
-        # specs/sglang/backends/flashinfer.yaml:31
-        # specs/sglang/backends/flashinfer.yaml:40
-        # specs/sglang/backends/flashinfer.yaml:43
-        # specs/sglang/backends/flashinfer.yaml:46
-        # specs/sglang/backends/flashinfer.yaml:50
-        # specs/sglang/backends/flashinfer.yaml:53
-        # specs/sglang/backends/mla.yaml:27
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
         # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:38
-        # specs/sglang/backends/mla.yaml:41
-        # specs/sglang/backends/mla.yaml:42
-        # specs/sglang/backends/mla.yaml:45
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
         # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:56
-        # specs/sglang/backends/mla.yaml:59
-        # specs/sglang/backends/mla.yaml:62
-        # specs/sglang/backends/page_tables.yaml:24
-        # specs/sglang/backends/page_tables.yaml:26
-        # specs/sglang/backends/page_tables.yaml:29
-        # specs/sglang/backends/page_tables.yaml:32
-        # specs/sglang/backends/page_tables.yaml:34
-        # specs/sglang/backends/page_tables.yaml:37
-        # specs/sglang/backends/page_tables.yaml:39
-        # specs/sglang/backends/page_tables.yaml:42
-        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
         # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:22
-        # specs/sglang/backends/triton.yaml:24
-        # specs/sglang/backends/triton.yaml:32
-        # specs/sglang/backends/triton.yaml:36
-        # specs/sglang/backends/triton.yaml:40
-        # specs/sglang/backends/triton.yaml:44
-        # specs/sglang/backends/triton.yaml:63
-        # specs/sglang/backends/triton.yaml:66
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:58
+        # specs/sglang/backends/triton.yaml:61
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,

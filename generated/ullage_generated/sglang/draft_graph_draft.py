@@ -656,7 +656,7 @@ class DraftGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_drafting(live)
-        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -703,24 +703,24 @@ class DraftGraphDraftRunner:
         if views.draft_top_ks is not None and draft_top_ks is not None:
             load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
         # specs/sglang/slots.yaml:92
+        # specs/sglang/backends/flashinfer.yaml:57
+        # specs/sglang/backends/flashinfer.yaml:60
         # specs/sglang/backends/flashinfer.yaml:62
-        # specs/sglang/backends/flashinfer.yaml:65
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/mla.yaml:72
-        # specs/sglang/backends/mla.yaml:75
-        # specs/sglang/backends/page_tables.yaml:42
-        # specs/sglang/backends/page_tables.yaml:78
-        # specs/sglang/backends/page_tables.yaml:81
-        # specs/sglang/backends/page_tables.yaml:84
-        # specs/sglang/backends/page_tables.yaml:87
-        # specs/sglang/backends/page_tables.yaml:90
-        # specs/sglang/backends/page_tables.yaml:93
-        # specs/sglang/backends/page_tables.yaml:96
-        # specs/sglang/backends/triton.yaml:44
-        # specs/sglang/backends/triton.yaml:63
-        # specs/sglang/backends/triton.yaml:66
-        # specs/sglang/backends/triton.yaml:75
-        # specs/sglang/backends/triton.yaml:78
+        # specs/sglang/backends/mla.yaml:64
+        # specs/sglang/backends/mla.yaml:67
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:74
+        # specs/sglang/backends/page_tables.yaml:77
+        # specs/sglang/backends/page_tables.yaml:80
+        # specs/sglang/backends/page_tables.yaml:83
+        # specs/sglang/backends/page_tables.yaml:86
+        # specs/sglang/backends/page_tables.yaml:89
+        # specs/sglang/backends/page_tables.yaml:92
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:58
+        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:70
+        # specs/sglang/backends/triton.yaml:73
         batch = DraftGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,

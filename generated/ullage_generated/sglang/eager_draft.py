@@ -1343,7 +1343,7 @@ class EagerDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_extending(live)
-        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1391,17 +1391,17 @@ class EagerDraftRunner:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
         # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:23
         # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:28
-        # specs/sglang/backends/flashinfer.yaml:31
-        # specs/sglang/backends/mla.yaml:27
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
         # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:22
-        # specs/sglang/backends/triton.yaml:24
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -1893,7 +1893,7 @@ class EagerDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_eagle_draft(live)
-        # specs/sglang/backends/flashinfer.yaml:72
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1934,17 +1934,17 @@ class EagerDraftRunner:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
         # specs/sglang/slots.yaml:212
         write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
         # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:24
+        # specs/sglang/backends/flashinfer.yaml:23
         # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:28
-        # specs/sglang/backends/flashinfer.yaml:31
-        # specs/sglang/backends/mla.yaml:27
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/triton.yaml:16
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
         # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:22
-        # specs/sglang/backends/triton.yaml:24
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,

@@ -637,11 +637,11 @@ class FrozenKvGraphDraftRunner:
             )
         # specs/sglang/slots.yaml:124
         # specs/sglang/slots.yaml:128
-        # specs/sglang/backends/triton.yaml:16
-        # specs/sglang/backends/triton.yaml:44
-        # specs/sglang/backends/triton.yaml:54
-        # specs/sglang/backends/triton.yaml:63
-        # specs/sglang/backends/triton.yaml:66
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:49
+        # specs/sglang/backends/triton.yaml:58
+        # specs/sglang/backends/triton.yaml:61
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,

@@ -787,12 +787,12 @@ class MultiLayerGraphDraftRunner:
         if views.layer_temperatures is not None and layer_temperatures is not None:
             load_rows(views.layer_temperatures, layer_temperatures, rows.requests, 1)
         # specs/sglang/slots.yaml:149
-        # specs/sglang/backends/page_tables.yaml:42
-        # specs/sglang/backends/page_tables.yaml:105
-        # specs/sglang/backends/page_tables.yaml:108
-        # specs/sglang/backends/page_tables.yaml:111
-        # specs/sglang/backends/page_tables.yaml:114
-        # specs/sglang/backends/page_tables.yaml:117
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:101
+        # specs/sglang/backends/page_tables.yaml:104
+        # specs/sglang/backends/page_tables.yaml:107
+        # specs/sglang/backends/page_tables.yaml:110
+        # specs/sglang/backends/page_tables.yaml:113
         batch = MultiLayerGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,

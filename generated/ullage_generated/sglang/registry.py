@@ -42,7 +42,7 @@ class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/backends/prepared.yaml:3
@@ -110,170 +110,170 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
     """[tokens]: keys that each token sees."""
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
     """[requests + 1]: where the selected keys of each request begin."""
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
     """[requests]: where the state of each request lies, -1 in a row without a request."""
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
     """[requests]: where the states of a verify are put aside."""
-    # specs/sglang/backends/hybrid_linear.yaml:27
+    # specs/sglang/backends/hybrid_linear.yaml:23
     linear_next_token: Tensor | None
     """[requests, target_width]: the first token that follows each, -1 for none."""
-    # specs/sglang/backends/hybrid_linear.yaml:30
+    # specs/sglang/backends/hybrid_linear.yaml:26
     linear_next_sibling: Tensor | None
     """[requests, target_width]: the next token beside each, -1 for none."""
-    # specs/sglang/backends/hybrid_linear.yaml:33
+    # specs/sglang/backends/hybrid_linear.yaml:29
     linear_parent: Tensor | None
     """[requests, target_width]: the token that each follows, -1 for none."""
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
     """[requests]: keys of each request."""
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
     """[requests]: keys of each request."""
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
     """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
     """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
     """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
     """[requests, table_columns]: pages of each sequence."""
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
     """[requests, table_columns]: the same in the pool of layers with a window."""
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
     """[requests, max_source_positions]: slots of what the encoder has read."""
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
     """[requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page, the same for each batch."""
-    # specs/sglang/backends/page_tables.yaml:53
+    # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
     """[tokens, target_width]: slots of the tokens before each in its tree."""
-    # specs/sglang/backends/page_tables.yaml:56
+    # specs/sglang/backends/page_tables.yaml:52
     tree_cache_seqlens: Tensor | None
     """[tokens]: how many these are."""
-    # specs/sglang/backends/page_tables.yaml:59
+    # specs/sglang/backends/page_tables.yaml:55
     tree_window_page_table: Tensor | None
     """[tokens, context_length + target_width]: slots of all that each sees, where layers have a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:69
+    # specs/sglang/backends/page_tables.yaml:65
     all_token_page_table: Tensor | None
     """[tokens, table_columns]: pages of each token's sequence."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1]: where those in its window begin."""
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1]: where its mask begins."""
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
     """[tokens, sliding_window]: slots of those in the window."""
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
     comes to.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
@@ -942,7 +942,7 @@ class DecodeGraphTargetRegistry:
 class DecodeGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
@@ -986,109 +986,109 @@ class DecodeGraphTargetViews:
     pipeline_residual: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:27
+    # specs/sglang/backends/hybrid_linear.yaml:23
     linear_next_token: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:30
+    # specs/sglang/backends/hybrid_linear.yaml:26
     linear_next_sibling: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:33
+    # specs/sglang/backends/hybrid_linear.yaml:29
     linear_parent: Tensor | None
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:53
+    # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:56
+    # specs/sglang/backends/page_tables.yaml:52
     tree_cache_seqlens: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:59
+    # specs/sglang/backends/page_tables.yaml:55
     tree_window_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:69
+    # specs/sglang/backends/page_tables.yaml:65
     all_token_page_table: Tensor | None
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
 
     @classmethod
@@ -1350,7 +1350,7 @@ class DraftExtendGraphDraftRegistry:
     """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
@@ -1401,138 +1401,138 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
     """[tokens]: keys that each token sees."""
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
     """[requests + 1]: where the selected keys of each request begin."""
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
     """[requests]: keys of each request."""
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
     """[requests]: keys of each request."""
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
     """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
     """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
     """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
     """[requests, table_columns]: pages of each sequence."""
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
     """[requests, table_columns]: the same in the pool of layers with a window."""
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
     """[requests, max_source_positions]: slots of what the encoder has read."""
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
     """[requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page, the same for each batch."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1]: where those in its window begin."""
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1]: where its mask begins."""
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
     """[tokens, sliding_window]: slots of those in the window."""
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
     comes to.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
@@ -2056,7 +2056,7 @@ class DraftExtendGraphDraftRegistry:
 class DraftExtendGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -2090,89 +2090,89 @@ class DraftExtendGraphDraftViews:
     draft_mamba_track_indices: Tensor | None
     # specs/sglang/slots.yaml:114
     draft_logits: Tensor | None
-    # specs/sglang/backends/dsa.yaml:22
+    # specs/sglang/backends/dsa.yaml:15
     dsa_page_table: Tensor | None
-    # specs/sglang/backends/dsa.yaml:25
+    # specs/sglang/backends/dsa.yaml:18
     dsa_cache_seqlens: Tensor | None
-    # specs/sglang/backends/dsa.yaml:27
+    # specs/sglang/backends/dsa.yaml:20
     dsa_kv_indptr: Tensor | None
-    # specs/sglang/backends/dsa.yaml:30
+    # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:38
     flashinfer_second_kv_indices: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:46
+    # specs/sglang/backends/flashinfer.yaml:41
     flashinfer_window_cache_loc: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_mask_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:53
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_custom_mask: Tensor | None
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:38
+    # specs/sglang/backends/mla.yaml:30
     mla_kv_indices: Tensor | None
-    # specs/sglang/backends/mla.yaml:41
+    # specs/sglang/backends/mla.yaml:33
     mla_kv_lens: Tensor | None
-    # specs/sglang/backends/mla.yaml:42
+    # specs/sglang/backends/mla.yaml:34
     mla_kv_indptr_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:45
+    # specs/sglang/backends/mla.yaml:37
     mla_qo_indptr_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:48
+    # specs/sglang/backends/mla.yaml:40
     mla_kv_lens_cpu: Tensor | None
-    # specs/sglang/backends/mla.yaml:56
+    # specs/sglang/backends/mla.yaml:48
     mla_block_table: Tensor | None
-    # specs/sglang/backends/mla.yaml:59
+    # specs/sglang/backends/mla.yaml:51
     mla_padded_q: Tensor | None
-    # specs/sglang/backends/mla.yaml:62
+    # specs/sglang/backends/mla.yaml:54
     mla_unpadded_output: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:24
+    # specs/sglang/backends/page_tables.yaml:20
     page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:26
+    # specs/sglang/backends/page_tables.yaml:22
     window_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:29
+    # specs/sglang/backends/page_tables.yaml:25
     encoder_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:32
+    # specs/sglang/backends/page_tables.yaml:28
     cache_seqlens: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:34
+    # specs/sglang/backends/page_tables.yaml:30
     cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:37
+    # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:39
+    # specs/sglang/backends/page_tables.yaml:35
     scheduler_metadata: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:32
+    # specs/sglang/backends/triton.yaml:27
     triton_kv_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:36
+    # specs/sglang/backends/triton.yaml:31
     triton_window_kv_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:40
+    # specs/sglang/backends/triton.yaml:35
     triton_window_cache_loc: Tensor | None
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
 
     @classmethod
@@ -2388,7 +2388,7 @@ class DraftGraphDraftRegistry:
     """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
@@ -2439,72 +2439,72 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:57
     flashinfer_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     branch begin.
     """
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:60
     flashinfer_draft_last_page_len: Tensor | None
     """[tokens]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:64
     mla_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     request begin.
     """
-    # specs/sglang/backends/mla.yaml:75
+    # specs/sglang/backends/mla.yaml:67
     mla_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page, the same for each batch."""
-    # specs/sglang/backends/page_tables.yaml:78
+    # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
     step.
     """
-    # specs/sglang/backends/page_tables.yaml:81
+    # specs/sglang/backends/page_tables.yaml:77
     draft_window_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: the same in the pool of layers with
     a window.
     """
-    # specs/sglang/backends/page_tables.yaml:84
+    # specs/sglang/backends/page_tables.yaml:80
     draft_branch_page_table: Tensor | None
     """[tokens, branch_columns]: slots of the drafts behind each branch, for each step."""
-    # specs/sglang/backends/page_tables.yaml:87
+    # specs/sglang/backends/page_tables.yaml:83
     draft_cache_seqlens: Tensor | None
     """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step."""
-    # specs/sglang/backends/page_tables.yaml:90
+    # specs/sglang/backends/page_tables.yaml:86
     draft_cu_seqlens_q: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:93
+    # specs/sglang/backends/page_tables.yaml:89
     draft_cu_seqlens_k: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:96
+    # specs/sglang/backends/page_tables.yaml:92
     draft_scheduler_metadata: Tensor | None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1]: how the kernel divides its
     work.
     """
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
     comes to.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits]: and its weight."""
-    # specs/sglang/backends/triton.yaml:75
+    # specs/sglang/backends/triton.yaml:70
     triton_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     branch begin.
     """
-    # specs/sglang/backends/triton.yaml:78
+    # specs/sglang/backends/triton.yaml:73
     triton_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
 
@@ -2937,7 +2937,7 @@ class DraftGraphDraftRegistry:
 class DraftGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -2971,41 +2971,41 @@ class DraftGraphDraftViews:
     draft_top_ks: Tensor | None
     # specs/sglang/slots.yaml:92
     draft_probs: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:57
     flashinfer_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:60
     flashinfer_draft_last_page_len: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:64
     mla_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:75
+    # specs/sglang/backends/mla.yaml:67
     mla_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:78
+    # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:81
+    # specs/sglang/backends/page_tables.yaml:77
     draft_window_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:84
+    # specs/sglang/backends/page_tables.yaml:80
     draft_branch_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:87
+    # specs/sglang/backends/page_tables.yaml:83
     draft_cache_seqlens: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:90
+    # specs/sglang/backends/page_tables.yaml:86
     draft_cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:93
+    # specs/sglang/backends/page_tables.yaml:89
     draft_cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:96
+    # specs/sglang/backends/page_tables.yaml:92
     draft_scheduler_metadata: Tensor | None
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
-    # specs/sglang/backends/triton.yaml:75
+    # specs/sglang/backends/triton.yaml:70
     triton_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:78
+    # specs/sglang/backends/triton.yaml:73
     triton_draft_kv_indices: Tensor | None
 
     @classmethod
@@ -3194,7 +3194,7 @@ class EagerTargetRegistry:
     """The static buffers of the runner eager of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
@@ -3245,46 +3245,46 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
     """[requests]: where the state of each request lies, -1 in a row without a request."""
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
     """[requests]: where the states of a verify are put aside."""
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1]: where those in its window begin."""
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1]: where its mask begins."""
 
@@ -3522,7 +3522,7 @@ class EagerTargetRegistry:
 class EagerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3556,33 +3556,33 @@ class EagerTargetViews:
     ngram_req_lens: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:12
+    # specs/sglang/backends/hybrid_linear.yaml:8
     linear_state_indices: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:15
+    # specs/sglang/backends/hybrid_linear.yaml:11
     linear_query_start: Tensor | None
-    # specs/sglang/backends/hybrid_linear.yaml:17
+    # specs/sglang/backends/hybrid_linear.yaml:13
     linear_verify_indices: Tensor | None
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
 
     @classmethod
@@ -3671,7 +3671,7 @@ class EagerDraftRegistry:
     """The static buffers of the runner eager of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
@@ -3722,37 +3722,37 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
     """[1]: rows that are real; expert routing skips the rest."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
     """[requests + 1]: where those in its window begin."""
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
     """[requests + 1]: where its mask begins."""
 
@@ -3968,7 +3968,7 @@ class EagerDraftRegistry:
 class EagerDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -4002,27 +4002,27 @@ class EagerDraftViews:
     ngram_req_lens: Tensor | None
     # specs/sglang/slots.yaml:212
     num_token_non_padded: Tensor
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:16
     flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:24
+    # specs/sglang/backends/flashinfer.yaml:19
     flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:21
     flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:28
+    # specs/sglang/backends/flashinfer.yaml:23
     flashinfer_second_kv_indptr: Tensor | None
-    # specs/sglang/backends/flashinfer.yaml:31
+    # specs/sglang/backends/flashinfer.yaml:26
     flashinfer_second_qo_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:27
+    # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None
-    # specs/sglang/backends/mla.yaml:30
+    # specs/sglang/backends/mla.yaml:22
     mla_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:19
+    # specs/sglang/backends/triton.yaml:14
     triton_window_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:22
+    # specs/sglang/backends/triton.yaml:17
     triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:24
+    # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None
 
     @classmethod
@@ -4139,21 +4139,21 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
     """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/triton.yaml:54
+    # specs/sglang/backends/triton.yaml:49
     frozen_triton_kv_indices: Tensor | None
     """[requests, context_length]: slots of all keys, in the pool of the target."""
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
     """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
     comes to.
     """
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
     """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
@@ -4379,15 +4379,15 @@ class FrozenKvGraphDraftViews:
     frozen_topk_p: Tensor | None
     # specs/sglang/slots.yaml:128
     frozen_topk_index: Tensor | None
-    # specs/sglang/backends/triton.yaml:16
+    # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/triton.yaml:44
+    # specs/sglang/backends/triton.yaml:39
     triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/triton.yaml:54
+    # specs/sglang/backends/triton.yaml:49
     frozen_triton_kv_indices: Tensor | None
-    # specs/sglang/backends/triton.yaml:63
+    # specs/sglang/backends/triton.yaml:58
     triton_attn_logits: Tensor | None
-    # specs/sglang/backends/triton.yaml:66
+    # specs/sglang/backends/triton.yaml:61
     triton_attn_lse: Tensor | None
 
     @classmethod
@@ -4534,24 +4534,24 @@ class MultiLayerGraphDraftRegistry:
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
     """
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page, the same for each batch."""
-    # specs/sglang/backends/page_tables.yaml:105
+    # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:108
+    # specs/sglang/backends/page_tables.yaml:104
     layer_window_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: the same in the pool of layers with a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:111
+    # specs/sglang/backends/page_tables.yaml:107
     layer_cache_seqlens: Tensor | None
     """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:114
+    # specs/sglang/backends/page_tables.yaml:110
     layer_cu_seqlens_q: Tensor | None
     """[speculative_num_steps, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:117
+    # specs/sglang/backends/page_tables.yaml:113
     layer_cu_seqlens_k: Tensor | None
     """[speculative_num_steps, requests + 1]: where its keys begin."""
 
@@ -4871,17 +4871,17 @@ class MultiLayerGraphDraftViews:
     layer_temperatures: Tensor | None
     # specs/sglang/slots.yaml:149
     layer_draft_probs: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:42
+    # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:105
+    # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:108
+    # specs/sglang/backends/page_tables.yaml:104
     layer_window_page_table: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:111
+    # specs/sglang/backends/page_tables.yaml:107
     layer_cache_seqlens: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:114
+    # specs/sglang/backends/page_tables.yaml:110
     layer_cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/page_tables.yaml:117
+    # specs/sglang/backends/page_tables.yaml:113
     layer_cu_seqlens_k: Tensor | None
 
     @classmethod

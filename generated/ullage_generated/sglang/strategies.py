@@ -39,36 +39,6 @@ SPAN = 24
 
 _KINDS: Final = (
     (
-        "dsa_pages",
-        "hybrid_linear",
-        "encoder_only_layers",
-        "enable_dynamic_chunking",
-        "enable_mixed_chunk",
-        "enable_dp_attention",
-        "enable_dp_lm_head",
-        "disable_attn_tp_gather",
-        "elastic_world_expanded",
-        "mori_receive_bound",
-        "enable_pdmux",
-        "enable_two_batch_overlap",
-        "hip",
-        "speculative_adaptive",
-        "enable_multi_layer_eagle",
-        "enable_decode_graph",
-        "enable_prefill_graph",
-        "is_multimodal",
-        "disable_radix_cache",
-        "speculative_use_rejection_sampling",
-        "is_encoder_decoder",
-        "mamba_extra_buffer",
-        "ngram_embedding",
-    ),
-    (
-        "dsa_index_topk",
-        "flashinfer_workspace_bytes",
-        "mla_latent_size",
-        "mla_output_size",
-        "triton_kv_splits",
         "max_running_requests",
         "max_total_tokens_target",
         "max_total_tokens_draft",
@@ -99,8 +69,38 @@ _KINDS: Final = (
         "sliding_window",
         "attention_heads",
         "value_head_size",
+        "flashinfer_workspace_bytes",
+        "triton_kv_splits",
+        "mla_latent_size",
+        "mla_output_size",
+        "dsa_index_topk",
         "max_source_positions",
         "mamba_cache_size",
+    ),
+    (
+        "enable_dynamic_chunking",
+        "enable_mixed_chunk",
+        "enable_dp_attention",
+        "enable_dp_lm_head",
+        "disable_attn_tp_gather",
+        "elastic_world_expanded",
+        "mori_receive_bound",
+        "enable_pdmux",
+        "enable_two_batch_overlap",
+        "hip",
+        "speculative_adaptive",
+        "enable_multi_layer_eagle",
+        "enable_decode_graph",
+        "enable_prefill_graph",
+        "is_multimodal",
+        "disable_radix_cache",
+        "speculative_use_rejection_sampling",
+        "dsa_pages",
+        "encoder_only_layers",
+        "hybrid_linear",
+        "is_encoder_decoder",
+        "mamba_extra_buffer",
+        "ngram_embedding",
     ),
     (
         "cp_strategy",
@@ -120,7 +120,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:210
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -128,22 +128,6 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/backends/dsa.yaml:3
-        "dsa_pages": st.booleans(),
-        # specs/sglang/backends/dsa.yaml:5
-        "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/backends/flashinfer.yaml:4
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/backends/hybrid_linear.yaml:4
-        "hybrid_linear": st.booleans(),
-        # specs/sglang/backends/mla.yaml:3
-        "mla_latent_size": _integers(1, 4096, span),
-        # specs/sglang/backends/mla.yaml:6
-        "mla_output_size": _integers(1, 4096, span),
-        # specs/sglang/backends/page_tables.yaml:4
-        "encoder_only_layers": st.booleans(),
-        # specs/sglang/backends/triton.yaml:3
-        "triton_kv_splits": _integers(1, 256, span),
         # specs/sglang/engine.yaml:26
         "max_running_requests": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:29
@@ -280,15 +264,31 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:166
         "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:168
-        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:167
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
         # specs/sglang/engine.yaml:170
-        "max_source_positions": _integers(0, 1048576, span),
+        "triton_kv_splits": _integers(1, 256, span),
         # specs/sglang/engine.yaml:173
+        "mla_latent_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:176
+        "mla_output_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:179
+        "dsa_pages": st.booleans(),
+        # specs/sglang/engine.yaml:181
+        "dsa_index_topk": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:184
+        "encoder_only_layers": st.booleans(),
+        # specs/sglang/engine.yaml:186
+        "hybrid_linear": st.booleans(),
+        # specs/sglang/engine.yaml:189
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:191
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:194
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:175
+        # specs/sglang/engine.yaml:196
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:178
+        # specs/sglang/engine.yaml:199
         "ngram_embedding": st.booleans(),
     }
 
@@ -343,10 +343,6 @@ def _small(arguments: dict[str, object], named: frozenset[str], span: int) -> Co
 def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
     """What a small configuration is made of, best first; others keep their defaults."""
     return {
-        "dsa_index_topk": (3, min(1048576, 1 + span), 1),
-        "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
-        "mla_latent_size": (3, min(4096, 1 + span), 1),
-        "mla_output_size": (3, min(4096, 1 + span), 1),
         "max_running_requests": (3, min(65536, 1 + span), 1),
         "max_total_tokens_target": (4, min(2147483647, 2 + span), 2),
         "max_total_tokens_draft": (4, min(2147483647, 2 + span), 2),
@@ -368,6 +364,10 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "request_table_extra": (2, min(1048576, 0 + span), 0),
         "attention_heads": (3, min(1024, 1 + span), 1),
         "value_head_size": (3, min(4096, 1 + span), 1),
+        "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
+        "mla_latent_size": (3, min(4096, 1 + span), 1),
+        "mla_output_size": (3, min(4096, 1 + span), 1),
+        "dsa_index_topk": (3, min(1048576, 1 + span), 1),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
