@@ -15,13 +15,21 @@ from ullage.bound.specialise import for_worker
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import Value, evaluate_boolean, evaluate_integer
-from ullage.expr.tree import Expr
+from ullage.expr.tree import Binary, Expr, Integer
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import BYTES_OF_DTYPE
 
 AUDIT = "sglang_0_5_23_backends"
 UNRECORDED = "scheduler_metadata"
 """What SGLang allocates and the table leaves out."""
+
+COPIES: Mapping[str, tuple[str, int]] = {
+    "flashinfer_qo_indptr": ("flashinfer_qo_indptr", 2),
+    "flashinfer_second_kv_indptr": ("flashinfer_kv_indptr", 2),
+    "flashinfer_second_qo_indptr": ("flashinfer_qo_indptr", 2),
+    "flashinfer_second_kv_indices": ("flashinfer_kv_indices", 1),
+}
+"""Which formula speaks for a slot of the same shape, and how many of these SGLang keeps."""
 
 ROWS = table_rows()
 
@@ -34,11 +42,17 @@ def resolved() -> ResolvedSpec:
 def stated(resolved: ResolvedSpec, runner: str, worker: str) -> Mapping[str, Expr]:
     """The elements that SGLang gives each slot of a runner."""
     audit = next(each for each in resolved.spec.audits if each.name == AUDIT)
-    return {
+    found = {
         each.target: expanded(resolved, audit, worker, each.formula)
         for each in audit.formulas
         if each.runner == runner
     }
+    copies = {
+        slot: Binary("*", Integer(times), found[of])
+        for slot, (of, times) in COPIES.items()
+        if of in found
+    }
+    return {**found, **copies}
 
 
 def needed(resolved: ResolvedSpec, slot_name: str, values: Mapping[str, Value]) -> int:
