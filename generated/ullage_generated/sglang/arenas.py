@@ -51,27 +51,12 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
-    # specs/sglang/runners/decode_graph.yaml:1
-    decode_graph_target_kept: int
-    """Where the buffers of the runner decode_graph of worker target that keep what they hold
-    begin.
-    """
     # specs/sglang/runners/draft_extend_graph.yaml:1
     draft_extend_graph_draft: int
     """Where the buffers of the runner draft_extend_graph of worker draft begin."""
-    # specs/sglang/runners/draft_extend_graph.yaml:1
-    draft_extend_graph_draft_kept: int
-    """Where the buffers of the runner draft_extend_graph of worker draft that keep what they
-    hold begin.
-    """
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: int
     """Where the buffers of the runner draft_graph of worker draft begin."""
-    # specs/sglang/runners/draft_graph.yaml:1
-    draft_graph_draft_kept: int
-    """Where the buffers of the runner draft_graph of worker draft that keep what they hold
-    begin.
-    """
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
@@ -84,11 +69,6 @@ class ArenaPlan:
     # specs/sglang/runners/multi_layer_graph.yaml:1
     multi_layer_graph_draft: int
     """Where the buffers of the runner multi_layer_graph of worker draft begin."""
-    # specs/sglang/runners/multi_layer_graph.yaml:1
-    multi_layer_graph_draft_kept: int
-    """Where the buffers of the runner multi_layer_graph of worker draft that keep what they hold
-    begin.
-    """
     # specs/sglang/runners/ngram_worker.yaml:1
     ngram_worker_target: int
     """Where the buffers of the runner ngram_worker of worker target begin."""
@@ -111,16 +91,12 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
-        bytes_of_decode_graph_target_kept: int,
         bytes_of_draft_extend_graph_draft: int,
-        bytes_of_draft_extend_graph_draft_kept: int,
         bytes_of_draft_graph_draft: int,
-        bytes_of_draft_graph_draft_kept: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
         bytes_of_frozen_kv_graph_draft: int,
         bytes_of_multi_layer_graph_draft: int,
-        bytes_of_multi_layer_graph_draft_kept: int,
         bytes_of_ngram_worker_target: int,
         bytes_of_ngram_worker_target_kept: int,
         bytes_of_prefill_graph_target: int,
@@ -140,69 +116,7 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        start_of_decode_graph_target_kept = max(
-            start_of_decode_graph_target + bytes_of_decode_graph_target,
-            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
-            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
-            start_of_eager_target + bytes_of_eager_target,
-            start_of_eager_draft + bytes_of_eager_draft,
-            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
-            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
-            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
-            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
-            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
-        )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
-        start_of_draft_extend_graph_draft_kept = max(
-            start_of_decode_graph_target + bytes_of_decode_graph_target,
-            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
-            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
-            start_of_eager_target + bytes_of_eager_target,
-            start_of_eager_draft + bytes_of_eager_draft,
-            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
-            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
-            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
-            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
-            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
-            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
-        )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
-        start_of_draft_graph_draft_kept = max(
-            start_of_decode_graph_target + bytes_of_decode_graph_target,
-            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
-            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
-            start_of_eager_target + bytes_of_eager_target,
-            start_of_eager_draft + bytes_of_eager_draft,
-            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
-            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
-            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
-            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
-            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
-            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
-            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
-        )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
-        start_of_multi_layer_graph_draft_kept = max(
-            start_of_decode_graph_target + bytes_of_decode_graph_target,
-            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
-            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
-            start_of_eager_target + bytes_of_eager_target,
-            start_of_eager_draft + bytes_of_eager_draft,
-            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
-            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
-            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
-            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
-            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
-            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
-            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
-            start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
-        )
         # specs/sglang/slots.yaml:153: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
@@ -214,39 +128,27 @@ class ArenaPlan:
             start_of_ngram_worker_target + bytes_of_ngram_worker_target,
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
-            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
-            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
-            start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
-            start_of_multi_layer_graph_draft_kept + bytes_of_multi_layer_graph_draft_kept,
         )
         return cls(
             decode_graph_target=start_of_decode_graph_target,
-            decode_graph_target_kept=start_of_decode_graph_target_kept,
             draft_extend_graph_draft=start_of_draft_extend_graph_draft,
-            draft_extend_graph_draft_kept=start_of_draft_extend_graph_draft_kept,
             draft_graph_draft=start_of_draft_graph_draft,
-            draft_graph_draft_kept=start_of_draft_graph_draft_kept,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
             frozen_kv_graph_draft=start_of_frozen_kv_graph_draft,
             multi_layer_graph_draft=start_of_multi_layer_graph_draft,
-            multi_layer_graph_draft_kept=start_of_multi_layer_graph_draft_kept,
             ngram_worker_target=start_of_ngram_worker_target,
             ngram_worker_target_kept=start_of_ngram_worker_target_kept,
             prefill_graph_target=start_of_prefill_graph_target,
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
-                start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
                 start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
-                start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
                 start_of_draft_graph_draft + bytes_of_draft_graph_draft,
-                start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
                 start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
                 start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
-                start_of_multi_layer_graph_draft_kept + bytes_of_multi_layer_graph_draft_kept,
                 start_of_ngram_worker_target + bytes_of_ngram_worker_target,
                 start_of_ngram_worker_target_kept + bytes_of_ngram_worker_target_kept,
                 start_of_prefill_graph_target + bytes_of_prefill_graph_target,
@@ -368,19 +270,10 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
-            bytes_of_decode_graph_target_kept=decode_graph_target.kept_compute.size_bytes
-            if decode_graph_target is not None
-            else 0,
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
             if draft_extend_graph_draft is not None
             else 0,
-            bytes_of_draft_extend_graph_draft_kept=draft_extend_graph_draft.kept_compute.size_bytes
-            if draft_extend_graph_draft is not None
-            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
-            if draft_graph_draft is not None
-            else 0,
-            bytes_of_draft_graph_draft_kept=draft_graph_draft.kept_compute.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
@@ -389,9 +282,6 @@ class Arenas:
             if frozen_kv_graph_draft is not None
             else 0,
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.compute.size_bytes
-            if multi_layer_graph_draft is not None
-            else 0,
-            bytes_of_multi_layer_graph_draft_kept=multi_layer_graph_draft.kept_compute.size_bytes
             if multi_layer_graph_draft is not None
             else 0,
             bytes_of_ngram_worker_target=ngram_worker_target.compute.size_bytes
@@ -411,19 +301,10 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
             else 0,
-            bytes_of_decode_graph_target_kept=decode_graph_target.kept_host.size_bytes
-            if decode_graph_target is not None
-            else 0,
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
             if draft_extend_graph_draft is not None
             else 0,
-            bytes_of_draft_extend_graph_draft_kept=draft_extend_graph_draft.kept_host.size_bytes
-            if draft_extend_graph_draft is not None
-            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
-            if draft_graph_draft is not None
-            else 0,
-            bytes_of_draft_graph_draft_kept=draft_graph_draft.kept_host.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
@@ -432,9 +313,6 @@ class Arenas:
             if frozen_kv_graph_draft is not None
             else 0,
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.host.size_bytes
-            if multi_layer_graph_draft is not None
-            else 0,
-            bytes_of_multi_layer_graph_draft_kept=multi_layer_graph_draft.kept_host.size_bytes
             if multi_layer_graph_draft is not None
             else 0,
             bytes_of_ngram_worker_target=ngram_worker_target.host.size_bytes
@@ -460,7 +338,6 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.decode_graph_target, host.decode_graph_target),
-                kept=(compute.decode_graph_target_kept, host.decode_graph_target_kept),
             )
             if decode_graph_target is not None
             else None,
@@ -470,7 +347,6 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.draft_extend_graph_draft, host.draft_extend_graph_draft),
-                kept=(compute.draft_extend_graph_draft_kept, host.draft_extend_graph_draft_kept),
             )
             if draft_extend_graph_draft is not None
             else None,
@@ -480,7 +356,6 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.draft_graph_draft, host.draft_graph_draft),
-                kept=(compute.draft_graph_draft_kept, host.draft_graph_draft_kept),
             )
             if draft_graph_draft is not None
             else None,
@@ -515,7 +390,6 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.multi_layer_graph_draft, host.multi_layer_graph_draft),
-                kept=(compute.multi_layer_graph_draft_kept, host.multi_layer_graph_draft_kept),
             )
             if multi_layer_graph_draft is not None
             else None,

@@ -745,9 +745,7 @@ class DecodeGraphTargetBatch:
     """
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages], int64: the first token of each page, the same for each batch; only where
-    has_page_tables.
-    """
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
@@ -1031,9 +1029,7 @@ class DraftExtendGraphDraftBatch:
     """
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages], int64: the first token of each page, the same for each batch; only where
-    has_page_tables.
-    """
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
@@ -1193,9 +1189,7 @@ class DraftGraphDraftBatch:
     """
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages], int64: the first token of each page, the same for each batch; only where
-    has_page_tables.
-    """
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
@@ -1719,9 +1713,7 @@ class MultiLayerGraphDraftBatch:
     """
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages], int64: the first token of each page, the same for each batch; only where
-    has_page_tables.
-    """
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each

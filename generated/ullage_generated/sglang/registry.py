@@ -227,7 +227,7 @@ class DecodeGraphTargetRegistry:
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages]: the first token of each page, the same for each batch."""
+    """[context_pages]: the first token of each page."""
     # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
     """[tokens, target_width]: slots of the tokens before each in its tree."""
@@ -534,6 +534,8 @@ class DecodeGraphTargetRegistry:
                     "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
                 )
             )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if (
             config.has_page_tables
             and config.drafts_trees
@@ -643,19 +645,7 @@ class DecodeGraphTargetRegistry:
             )
         if config.has_mla:
             host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
-        kept_compute_slots: list[SlotShape] = []
-        if config.has_page_tables:
-            kept_compute_slots.append(
-                SlotShape("strided_indices", (config.context_pages,), torch.int64)
-            )
-        kept_host_slots: list[SlotShape] = []
-        return RunnerLayout.of(
-            compute_slots,
-            host_slots,
-            kept_compute=kept_compute_slots,
-            kept_host=kept_host_slots,
-            debug=debug,
-        )
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
     def allocate(
@@ -685,7 +675,6 @@ class DecodeGraphTargetRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
             flashinfer_workspace=compute.slot("flashinfer_workspace")
@@ -803,6 +792,7 @@ class DecodeGraphTargetRegistry:
             scheduler_metadata=compute.slot("scheduler_metadata")
             if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
             else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             tree_page_table=compute.slot("tree_page_table")
             if config.has_page_tables
             and config.drafts_trees
@@ -846,9 +836,6 @@ class DecodeGraphTargetRegistry:
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
-            strided_indices=kept_compute.slot("strided_indices")
-            if config.has_page_tables
-            else None,
         )
 
     @property
@@ -1500,7 +1487,7 @@ class DraftExtendGraphDraftRegistry:
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages]: the first token of each page, the same for each batch."""
+    """[context_pages]: the first token of each page."""
     # specs/sglang/backends/triton.yaml:11
     triton_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
@@ -1744,6 +1731,8 @@ class DraftExtendGraphDraftRegistry:
                     "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
                 )
             )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if config.has_triton:
             compute_slots.append(
                 SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
@@ -1816,19 +1805,7 @@ class DraftExtendGraphDraftRegistry:
             )
         if config.has_mla:
             host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
-        kept_compute_slots: list[SlotShape] = []
-        if config.has_page_tables:
-            kept_compute_slots.append(
-                SlotShape("strided_indices", (config.context_pages,), torch.int64)
-            )
-        kept_host_slots: list[SlotShape] = []
-        return RunnerLayout.of(
-            compute_slots,
-            host_slots,
-            kept_compute=kept_compute_slots,
-            kept_host=kept_host_slots,
-            debug=debug,
-        )
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
     def allocate(
@@ -1860,7 +1837,6 @@ class DraftExtendGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
             flashinfer_workspace=compute.slot("flashinfer_workspace")
@@ -1953,6 +1929,7 @@ class DraftExtendGraphDraftRegistry:
             scheduler_metadata=compute.slot("scheduler_metadata")
             if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
             else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
             triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
             if config.has_triton and config.has_window
@@ -1975,9 +1952,6 @@ class DraftExtendGraphDraftRegistry:
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
-            strided_indices=kept_compute.slot("strided_indices")
-            if config.has_page_tables
-            else None,
         )
 
     @property
@@ -2460,7 +2434,7 @@ class DraftGraphDraftRegistry:
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages]: the first token of each page, the same for each batch."""
+    """[context_pages]: the first token of each page."""
     # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
@@ -2644,6 +2618,8 @@ class DraftGraphDraftRegistry:
                 )
             )
         if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_page_tables:
             compute_slots.append(
                 SlotShape(
                     "draft_page_table",
@@ -2765,19 +2741,7 @@ class DraftGraphDraftRegistry:
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
-        kept_compute_slots: list[SlotShape] = []
-        if config.has_page_tables:
-            kept_compute_slots.append(
-                SlotShape("strided_indices", (config.context_pages,), torch.int64)
-            )
-        kept_host_slots: list[SlotShape] = []
-        return RunnerLayout.of(
-            compute_slots,
-            host_slots,
-            kept_compute=kept_compute_slots,
-            kept_host=kept_host_slots,
-            debug=debug,
-        )
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
     def allocate(
@@ -2807,7 +2771,6 @@ class DraftGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
             flashinfer_workspace=compute.slot("flashinfer_workspace")
@@ -2847,6 +2810,7 @@ class DraftGraphDraftRegistry:
             else None,
             mla_draft_kv_indptr=compute.slot("mla_draft_kv_indptr") if config.has_mla else None,
             mla_draft_kv_indices=compute.slot("mla_draft_kv_indices") if config.has_mla else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             draft_page_table=compute.slot("draft_page_table") if config.has_page_tables else None,
             draft_window_page_table=compute.slot("draft_window_page_table")
             if config.has_page_tables and config.has_window
@@ -2880,9 +2844,6 @@ class DraftGraphDraftRegistry:
             if config.has_triton
             else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
-            strided_indices=kept_compute.slot("strided_indices")
-            if config.has_page_tables
-            else None,
         )
 
     @property
@@ -4536,7 +4497,7 @@ class MultiLayerGraphDraftRegistry:
     """
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
-    """[context_pages]: the first token of each page, the same for each batch."""
+    """[context_pages]: the first token of each page."""
     # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
@@ -4639,6 +4600,8 @@ class MultiLayerGraphDraftRegistry:
                 )
             )
         if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_page_tables:
             compute_slots.append(
                 SlotShape(
                     "layer_page_table",
@@ -4689,19 +4652,7 @@ class MultiLayerGraphDraftRegistry:
         host_slots: list[SlotShape] = []
         if config.has_multi_layer_graph:
             host_slots.append(SlotShape("layer_seq_lens_cpu", (capacities.requests,), torch.int32))
-        kept_compute_slots: list[SlotShape] = []
-        if config.has_page_tables:
-            kept_compute_slots.append(
-                SlotShape("strided_indices", (config.context_pages,), torch.int64)
-            )
-        kept_host_slots: list[SlotShape] = []
-        return RunnerLayout.of(
-            compute_slots,
-            host_slots,
-            kept_compute=kept_compute_slots,
-            kept_host=kept_host_slots,
-            debug=debug,
-        )
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
     def allocate(
@@ -4733,7 +4684,6 @@ class MultiLayerGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        kept_compute = regions.kept_compute
         return cls(
             regions=regions,
             input_ids=compute.slot("input_ids"),
@@ -4770,6 +4720,7 @@ class MultiLayerGraphDraftRegistry:
             layer_draft_probs=compute.slot("layer_draft_probs")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             layer_page_table=compute.slot("layer_page_table") if config.has_page_tables else None,
             layer_window_page_table=compute.slot("layer_window_page_table")
             if config.has_page_tables and config.has_window
@@ -4785,9 +4736,6 @@ class MultiLayerGraphDraftRegistry:
             else None,
             layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
             if config.has_multi_layer_graph
-            else None,
-            strided_indices=kept_compute.slot("strided_indices")
-            if config.has_page_tables
             else None,
         )
 
