@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis profiles, golden files, and that tests/gpu needs a GPU."""
+"""What every test shares: hypothesis profiles, golden files, a cache, and that gpu needs a GPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from golden_files import compare_with_golden
+from support.shared import make_shared_folder
 
 TESTS = Path(__file__).parent
 GOLDENS = TESTS / "goldens"
@@ -48,6 +49,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the files under tests/goldens with what the tests produce now",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    make_shared_folder(config)
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
-"""Results of earlier compilations, by a key over everything that they depend on.
+"""Results of earlier runs, by a key over everything that they depend on.
 
 The cache is a convenience: whatever goes wrong with it, the result is computed anew. An entry is
-a text behind its own checksum, so one that was cut short or edited counts as absent. Entries are
-written aside and renamed, so two processes never see half of one.
+a text behind a checksum over its key and itself, so one that was cut short, edited or put in the
+place of another counts as absent. Entries are written aside and renamed, so two processes never
+see half of one.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import Final
 from ullage import __version__
 
 MAX_BYTES: Final = 64 * 2**20
-MAX_ENTRIES: Final = 200
+MAX_ENTRIES: Final = 4000
 
 _PACKAGE: Final = Path(__file__).parent
 _SUFFIX: Final = ".entry"
 _ASIDE: Final = ".partial"
-# Whatever may change what a compilation gives: the solver, the printer and the formatter.
+# Whatever may change what a run gives: the solver, the printer and the formatter.
 _DEPENDENCIES: Final = ("jinja2", "pyyaml", "ruff", "sympy", "z3_solver")
 
 
@@ -43,7 +44,7 @@ class Cache:
         path = self._path(key)
         try:
             checksum, _, data = path.read_bytes().partition(b"\n")
-            if hashlib.sha256(data).hexdigest().encode() != checksum:
+            if _checksum(key, data) != checksum:
                 return None
             text = data.decode()
         except (OSError, ValueError):
@@ -54,11 +55,17 @@ class Cache:
 
     def store(self, key: str, text: str) -> None:
         """Keep `text` under `key`; a folder that cannot be written keeps nothing."""
-        data = text.encode()
+        self.store_all({key: text})
+
+    def store_all(self, texts: Mapping[str, str]) -> None:
+        """Keep several texts, each under its key, and look only once for what is too much."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._replace(key, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-            self._prune(keep=self._path(key))
+            for key, text in texts.items():
+                data = text.encode()
+                self._replace(key, _checksum(key, data) + b"\n" + data)
+            for last in [*texts][-1:]:
+                self._prune(keep=self._path(last))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
@@ -90,6 +97,10 @@ class Cache:
                 found.append((path == keep, status.st_mtime_ns, path.name, status.st_size, path))
         for _, _, _, size, path in sorted(found, reverse=True):
             yield size, path
+
+
+def _checksum(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\n" + data).hexdigest().encode()
 
 
 def cache_of(environment: Mapping[str, str]) -> Cache | None:
@@ -124,7 +135,11 @@ def key_of(spec_digest: str, *options: str) -> str | None:
     versions = installed(_DEPENDENCIES, sys.path)
     if versions is None:
         return None
-    parts = (__version__, compiler_digest(), *versions, spec_digest, *options)
+    return digest_of(__version__, compiler_digest(), sys.version, *versions, spec_digest, *options)
+
+
+def digest_of(*parts: str) -> str:
+    """sha256, in hexadecimal, over texts one by one."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()

@@ -2,7 +2,8 @@
 
 The proof of a capacity asks again much of what its derivation asked, so one process does both; the
 checker still takes nothing from the search but the steps. What one runner asks is not known to the
-next, which another process may have: so it comes to the same on any number of processors.
+next, which another process may have, or which may be remembered: so it comes to the same on any
+number of processors, and whatever else has changed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Problem, RunnerProblem
 from ullage.bound.targets import with_axes
 from ullage.diagnostics.diagnostic import Collector, Diagnostic
+from ullage.memory import NOTHING, Memory
 from ullage.processes import Mapper, in_turn
-from ullage.prove.certificate import Proof, certify
+from ullage.prove.certificate import certify
 from ullage.prove.oracle import Oracles
+from ullage.prove.proof import Proof
 
 Progress = Callable[[str], None]
 
@@ -48,7 +51,7 @@ class _Part:
     """What one process has settled, and the runner if less of it is left than was asked for."""
 
     narrowed: RunnerProblem | None
-    found: list[_One]
+    found: tuple[_One, ...]
 
 
 def settle(
@@ -58,6 +61,7 @@ def settle(
     progress: Progress = lambda _: None,
     mapped: Mapper = in_turn,
     first: Callable[[], None] | None = None,
+    memory: Memory = NOTHING,
 ) -> Settled:
     """The capacities of all runners with their proofs; those without a maximum are reported.
 
@@ -79,9 +83,10 @@ def settle(
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
         apart.solver.forget()
-        return _Part(None if runner is whole else runner, list(found.values()))
+        return _Part(None if runner is whole else runner, tuple(found.values()))
 
-    parts = mapped(settled, _parts(problem), first)
+    known = memory.about(problem.domain)
+    parts = known.answers(_Part, settled, _parts(problem), lambda asked: asked, mapped, first)
     found = [each for part in parts for each in part.found]
     for each in found:
         collector.add(*each.diagnostics)

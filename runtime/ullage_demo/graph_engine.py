@@ -91,6 +91,9 @@ class GraphEngine(StepEngine):
     def replaced_embeds(self, live: LiveBatch, /) -> bool:
         return live.input_embeds is not None
 
+    def uncaptured_variant(self, _live: LiveBatch, /) -> bool:
+        return False
+
     def outvoted(self, _live: LiveBatch, /) -> bool:
         return False
 

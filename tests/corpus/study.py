@@ -20,9 +20,9 @@ from ullage.audit.batches import batches_of
 from ullage.audit.decide import audit
 from ullage.audit.model import AuditReport, Counterexample
 from ullage.audit.stated import Question, questions
+from ullage.bound.domain import for_worker
 from ullage.bound.problem import Live
 from ullage.bound.relations import relations_of
-from ullage.bound.specialise import for_worker
 from ullage.configuration.values import complete
 from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.counterexample.values import Shown
@@ -33,6 +33,7 @@ from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
 from ullage.plan.model import PlannedSlot
 from ullage.prove.oracle import Oracles
+from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner
 
@@ -136,7 +137,8 @@ def study(folder: Path, case: Case, formulas: tuple[Formula, ...], files: Files)
     analysis = analyse(write_spec(folder, files))
     report = audit(analysis)
     assert len(report.formulas) == len(formulas), "every formula is stated where it can be compared"
-    return Study(case, analysis, report, questions(analysis))
+    solver = Solver(analysis.problem.domain)
+    return Study(case, analysis, report, questions(analysis, solver))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ def measured(found: Study, question: Question, batch: Batch) -> Measured:
     analysis = found.analysis
     mode = next(each for each in question.modes if each.name == batch.own.mode)
     extent = question.extents[mode.name]
-    oracle = Oracles(analysis.solver).of(*analysis.problem.runners)
+    oracle = Oracles(Solver(analysis.problem.domain)).of(*analysis.problem.runners)
     count = found.resolved.spec.rank_count
     ranks = None if count is None else for_worker(found.resolved, WORKER)(count)
     given = (mode.guard, question.guard, *(each.claim for each in relations_of(mode)))

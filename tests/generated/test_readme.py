@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 import yaml
 
-from ullage.analyse import read
 from ullage.configuration.read import parse_configuration
 from ullage.configuration.values import complete
+from ullage.read import read
 from ullage_generated.sglang import Config, SpeculativeAlgorithm
 
 ROOT = Path(__file__).parents[2]

@@ -25,13 +25,9 @@ from support.hazards import (
     imported,
     spec,
 )
+from support.shared import sglang, sglang_audit
 from support.specs import Files
-from ullage.analyse import analyse
-from ullage.analysis import Analysis
-from ullage.audit.decide import audit
 from ullage_runtime.ranks import SingleRank
-
-SPECS = Path(__file__).parents[2] / "specs" / "sglang"
 
 # Any: the packages exist only once the test has generated them.
 Drawn = Any
@@ -69,17 +65,12 @@ UNDERSIZED = {
 }
 
 
-@pytest.fixture(scope="module")
-def sglang() -> Analysis:
-    return analyse(SPECS)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("finding", UNDERSIZED)
-def test_an_audit_finds_the_batch_that_does_not_fit(sglang: Analysis, finding: str) -> None:
+def test_an_audit_finds_the_batch_that_does_not_fit(finding: str) -> None:
     found = UNDERSIZED[finding]
-    report = audit(sglang, only=(found.audit,))
-    formula = Audited(sglang, report).formula(found.audit, found.runner, found.axis)
+    report = sglang_audit(only=(found.audit,))
+    formula = Audited(sglang(), report).formula(found.audit, found.runner, found.axis)
     verdict = formula.of(found.mode)
     assert verdict.verdict == "overflows"
     example = verdict.counterexamples[0]
@@ -88,8 +79,8 @@ def test_an_audit_finds_the_batch_that_does_not_fit(sglang: Analysis, finding: s
 
 
 @pytest.mark.slow
-def test_what_is_derived_instead_is_proved_for_every_mode(sglang: Analysis) -> None:
-    assert sglang.certificate.unproven == ()
+def test_what_is_derived_instead_is_proved_for_every_mode() -> None:
+    assert sglang().certificate.unproven == ()
 
 
 # Split prefill ran before the step that padded for MLP-sync, so its ranks met in other collectives.
@@ -194,8 +185,8 @@ def test_split_prefill_pads_with_all_ranks_before_any_step_of_its_batch(tmp_path
 
 
 @pytest.mark.slow
-def test_split_prefill_of_sglang_pads_as_extend_does(sglang: Analysis) -> None:
-    modes = sglang.resolved.modes
+def test_split_prefill_of_sglang_pads_as_extend_does() -> None:
+    modes = sglang().resolved.modes
     names = [
         [entry.transform for entry in modes[mode].pipeline] for mode in ("split_prefill", "extend")
     ]

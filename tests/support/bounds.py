@@ -27,8 +27,9 @@ from ullage.expr.kinds import NO_UNIT, BoolKind, EnumKind, IntKind, Kind, ListKi
 from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN
-from ullage.prove.certificate import Certificate, certify
+from ullage.prove.certificate import certify
 from ullage.prove.oracle import Oracles
+from ullage.prove.proof import Certificate
 from ullage.prove.solver import Solver
 from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec

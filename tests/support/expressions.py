@@ -29,6 +29,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
 )
 
 SMALLEST, LARGEST = -40, 90
@@ -194,12 +195,18 @@ def _enum_tests(vocabulary: Vocabulary) -> st.SearchStrategy[Expr]:
 
 @cache
 def list_expressions(vocabulary: Vocabulary = PLAIN, depth: int = 3) -> st.SearchStrategy[Expr]:
-    """Expressions of list kind: names, lists written out, and filtered or mapped lists."""
+    """Expressions of list kind: names, lists written out, and filtered or mapped lists.
+
+    The ends of ranges are names and literals, so that none has too many elements to try.
+    """
     names = st.sampled_from(vocabulary.lists).map(Name)
     if depth == 0:
         return names
     elements = st.deferred(lambda: integer_expressions(vocabulary, depth - 1))
-    written = st.lists(elements, min_size=1, max_size=MAX_ELEMENTS).map(
+    leaves = st.deferred(lambda: integer_expressions(vocabulary, 0))
+    ranges = st.builds(Progression, leaves, leaves, st.integers(1, 9).map(Integer))
+    parts = st.one_of(elements, elements, ranges)
+    written = st.lists(parts, min_size=1, max_size=MAX_ELEMENTS).map(
         lambda parts: ListOf(tuple(parts))
     )
     inside = vocabulary.with_integer(ELEMENT)

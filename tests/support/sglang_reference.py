@@ -18,6 +18,7 @@ REQUEST_SLOTS = ("req_pool_indices", "seq_lens", "seq_lens_cpu")
 EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
 OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
 DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
+IDLE_DRAFTS = (Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_FROZEN_DRAFT)
 ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
 FIXED_WIDTH = {
     Mode.DECODE,
@@ -27,6 +28,8 @@ FIXED_WIDTH = {
     Mode.EAGLE_DRAFT,
     Mode.FROZEN_KV_DRAFT,
     Mode.IDLE,
+    Mode.DFLASH_DRAFT,
+    *IDLE_DRAFTS,
     *ADAPTIVE,
 }
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
@@ -63,7 +66,7 @@ def width(config: Config, live: LiveBatch) -> int:
     mode = live.mode
     if mode in ADAPTIVE:
         return present(live.adaptive_draft_tokens or config.adaptive_draft_tokens)
-    if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND):
+    if mode in (Mode.TARGET_VERIFY, Mode.DRAFT_EXTEND, Mode.DFLASH_DRAFT):
         return present(config.speculative_num_draft_tokens)
     if mode is Mode.EAGLE_DRAFT:
         return present(config.speculative_eagle_topk)
@@ -79,7 +82,7 @@ def width(config: Config, live: LiveBatch) -> int:
 def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     """Requests and tokens that the tensors bring."""
     mode = live.mode
-    if mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND):
+    if mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND, *IDLE_DRAFTS):
         return 0, 0
     if mode is Mode.MIXED:
         requests = live.running_requests + live.prefill_requests
@@ -94,9 +97,9 @@ def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     return live.batch_size, live.batch_size * width(config, live)
 
 
-def synced(config: Config) -> bool:
+def synced(config: Config, mode: Mode) -> bool:
     """Whether ranks agree on token counts."""
-    return config.require_mlp_sync
+    return config.require_mlp_sync and mode is not Mode.DFLASH_DRAFT
 
 
 def aligned(config: Config, count: int) -> int:
@@ -116,11 +119,25 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
     padded_requests, padded_tokens = requests, tokens
     if live.mode is Mode.IDLE_BESIDE_EXTEND:
         padded_requests = 1
-    if synced(config):
+    if synced(config, live.mode):
         padded_tokens = max(aligned(config, tokens), peers)
         if live.mode in FIXED_WIDTH:
             padded_requests = padded_tokens // width(config, live)
     return Expected(requests, tokens, padded_requests, padded_tokens)
+
+
+def real_tokens(config: Config, expected: Expected) -> list[int] | None:
+    """The rows that this rank routes to experts, if it is told: all, or its share of the batch."""
+    masked = config.hip and config.enable_dp_attention and config.moe_a2a_backend == "none"
+    graphs, grown = config.enable_prefill_graph, config.elastic_world_expanded
+    if not (config.ep_size > 1 or grown or graphs or masked):
+        return None
+    copied = config.attn_cp_size > 1 and config.latent_attention
+    if copied or not config.require_gathered_buffer:
+        return [expected.tokens]
+    share = expected.padded_tokens // (config.tp_size // config.attn_dp_size // config.attn_cp_size)
+    before = share * config.attn_tp_rank
+    return [max(0, min(expected.tokens - before, share))]
 
 
 def fill_of(slot: str, config: Config, expected: Expected) -> int | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ullage.bound.domain import for_worker
 from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
-from ullage.bound.specialise import for_worker
 from ullage.bound.targets import loaded_slots
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, TRUE, Expr, conjunction, disjunction, negation, substitute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.analysis import Analysis
 from ullage.audit.batches import batches_of
@@ -13,17 +13,19 @@ from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
 from ullage.audit.soundness import checked, prove
 from ullage.audit.stated import Question, questions
-from ullage.audit.waste import Wastes
-from ullage.bound.problem import ModeProblem
+from ullage.audit.waste import Engine, Wastes, samples_of
+from ullage.bound.domain import for_worker
+from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
-from ullage.bound.specialise import for_worker
 from ullage.bound.steps import Step
 from ullage.counterexample.finder import Finder
 from ullage.counterexample.shown import Shower
 from ullage.counterexample.space import Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
+from ullage.memory import NOTHING, Memory
 from ullage.processes import Mapper, in_turn
 from ullage.prove.oracle import Oracle, Oracles
+from ullage.prove.solver import Solver
 
 Progress = Callable[[str], None]
 
@@ -36,6 +38,7 @@ def audit(
     progress: Progress = lambda _: None,
     only: Collection[str] | None = None,
     mapped: Mapper = in_turn,
+    memory: Memory = NOTHING,
 ) -> AuditReport:
     """The verdict on every stated formula, and the expectations that it does not meet.
 
@@ -43,34 +46,67 @@ def audit(
     """
     audits = analysis.resolved.spec.audits
     wanted = [each for each in audits if only is None or each.name in only]
-    asked = [each for each in questions(analysis) if each.audit in wanted]
-    oracle = Oracles(analysis.solver).of(*analysis.problem.runners)
-    decisions = _decisions(analysis, oracle, asked, progress, mapped)
-    decider = _Decider(Wastes(analysis, oracle), decisions)
-    reports = mapped(decider.report, asked)
+    engine = Engine(analysis.resolved.configuration, analysis.problem.domain)
+    solver = Solver(engine.domain)
+    asked = [each for each in questions(analysis, solver) if each.audit in wanted]
+    known = memory.about(engine)
+    decisions = _decisions(engine, solver, asked, progress, mapped, known)
+    reports = _reports(engine, solver, asked, decisions, mapped, known)
     differing = (each for report in reports for each in diagnostics_of(report))
     unanswered = without_verdict(wanted, asked)
     return AuditReport(tuple(reports), (*differing, *unanswered))
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That a formula is no less than the extent of one mode of a runner, where `guard` holds.
+
+    `attained` is what a batch of the mode really comes to.
+    """
+
+    runner: RunnerProblem
+    mode: ModeProblem
+    formula: Expr
+    guard: Expr
+    extent: Expr
+    attained: Expr
+
+
+def _claim(question: Question, mode: ModeProblem) -> Claim:
+    """What a question asks of one mode; of the runner only what its other modes do not change."""
+    return Claim(
+        replace(question.runner, modes=(mode,), targets=(), dimensions={}, along={}, slack={}),
+        mode,
+        question.formula,
+        question.guard,
+        question.extents[mode.name],
+        question.attained[mode.name],
+    )
+
+
 def _decisions(
-    analysis: Analysis,
-    oracle: Oracle,
+    engine: Engine,
+    solver: Solver,
     asked: Sequence[Question],
     progress: Progress,
     mapped: Mapper,
+    memory: Memory,
 ) -> Mapping[_Key, _Decision]:
     """What is found out about each formula and mode; the same one in two audits counts once."""
-    pairs = {_key(each, mode): (each, mode) for each in asked for mode in each.modes}
-    counted = list(enumerate(pairs.values(), 1))
+    claims = {_key(each, mode): (_claim(each, mode), each) for each in asked for mode in each.modes}
+    counted = [(count, *claim) for count, claim in enumerate(claims.values(), 1)]
 
-    def decision(of: tuple[int, tuple[Question, ModeProblem]]) -> _Decision:
-        count, (question, mode) = of
-        subject = f"{question.runner.name}.{question.stated.target} in {mode.name}"
+    def decision(of: tuple[int, Claim, Question]) -> _Decision:
+        count, claim, question = of
+        subject = f"{question.runner.name}.{question.stated.target} in {claim.mode.name}"
         progress(f"{count} of {len(counted)}: {question.audit.name}, {subject}")
-        return _Mode(analysis, oracle, question, mode).decision()
+        oracle = Oracles(solver.apart()).of(claim.runner)
+        found = _Mode(engine, oracle, claim).decision()
+        oracle.solver.forget()
+        return found
 
-    return dict(zip(pairs, mapped(decision, counted), strict=True))
+    decided = memory.answers(_Decision, decision, counted, lambda each: each[1:2], mapped)
+    return dict(zip(claims, decided, strict=True))
 
 
 _Key = tuple[str, str, Expr, Expr, Expr]
@@ -91,65 +127,90 @@ class _Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decider:
-    """Puts together what is found out about a question."""
+class _Answered:
+    """A question, and what was found out about each of its modes."""
 
-    wastes: Wastes
-    known: Mapping[_Key, _Decision]
+    question: Question
+    decisions: tuple[_Decision, ...]
 
-    def report(self, question: Question) -> FormulaReport:
-        """The verdicts on one formula for all of its modes."""
-        return FormulaReport(
-            question.audit.name,
-            question.runner.name,
-            question.stated.target,
-            question.when,
-            question.formula,
-            question.capacity,
-            question.stated.expect,
-            tuple(self._verdict(question, mode) for mode in question.modes),
-            self.wastes.of(question),
-            question.stated.place,
-        )
 
-    def _verdict(self, question: Question, mode: ModeProblem) -> ModeVerdict:
-        found = self.known[_key(question, mode)]
-        sound = found.proof is not None
-        return ModeVerdict(
-            mode.name,
-            "overflows" if found.counterexamples else "proved" if sound else "undecided",
-            found.counterexamples,
-            found.complete,
-            self.wastes.in_mode(question, mode) if sound else False,
-            found.proof,
-        )
+def _reports(
+    engine: Engine,
+    solver: Solver,
+    asked: Sequence[Question],
+    decisions: Mapping[_Key, _Decision],
+    mapped: Mapper,
+    memory: Memory,
+) -> list[FormulaReport]:
+    """The verdicts on all formulas, with what they waste."""
+    answered = [
+        _Answered(each, tuple(decisions[_key(each, mode)] for mode in each.modes)) for each in asked
+    ]
+    samples = tuple(samples_of(engine)) if asked else ()
+
+    def report(of: _Answered) -> FormulaReport:
+        oracle = Oracles(solver.apart()).of(of.question.runner)
+        found = _report(of, Wastes(engine, oracle, samples))
+        oracle.solver.forget()
+        return found
+
+    return memory.answers(FormulaReport, report, answered, lambda each: (each,), mapped)
+
+
+def _report(answered: _Answered, wastes: Wastes) -> FormulaReport:
+    """The verdicts on one formula for all of its modes."""
+    question = answered.question
+    modes = zip(question.modes, answered.decisions, strict=True)
+    return FormulaReport(
+        question.audit.name,
+        question.runner.name,
+        question.stated.target,
+        question.when,
+        question.formula,
+        question.capacity,
+        question.stated.expect,
+        tuple(_verdict(question, mode, found, wastes) for mode, found in modes),
+        wastes.of(question),
+        question.stated.place,
+    )
+
+
+def _verdict(
+    question: Question, mode: ModeProblem, found: _Decision, wastes: Wastes
+) -> ModeVerdict:
+    sound = found.proof is not None
+    return ModeVerdict(
+        mode.name,
+        "overflows" if found.counterexamples else "proved" if sound else "undecided",
+        found.counterexamples,
+        found.complete,
+        wastes.in_mode(question, mode) if sound else False,
+        found.proof,
+    )
 
 
 class _Mode:
     """One formula beside the extent of one mode."""
 
-    def __init__(
-        self, analysis: Analysis, oracle: Oracle, question: Question, mode: ModeProblem
-    ) -> None:
-        self.analysis, self.oracle = analysis, oracle
-        self.mode, self.formula = mode, question.formula
-        self.extent = question.extents[mode.name]
-        self.attained = question.attained[mode.name]
-        self.known = conjunction(mode.guard, question.guard)
-        self.shower = Shower(analysis.resolved, analysis.problem.domain)
-        self.switches = switches_of(analysis.resolved, mode, self.known, analysis.solver)
-        relations = (relation.claim for relation in relations_of(mode))
-        self.given = (mode.guard, question.guard, *relations)
+    def __init__(self, engine: Engine, oracle: Oracle, claim: Claim) -> None:
+        self.oracle, self.solver = oracle, oracle.solver
+        self.mode, self.formula = claim.mode, claim.formula
+        self.extent, self.attained = claim.extent, claim.attained
+        self.known = conjunction(self.mode.guard, claim.guard)
+        resolved, domain, worker = engine.resolved, engine.domain, claim.runner.worker
+        self.shower = Shower(resolved, domain)
+        self.switches = switches_of(resolved, self.mode, self.known, self.solver)
+        relations = (relation.claim for relation in relations_of(self.mode))
+        self.given = (self.mode.guard, claim.guard, *relations)
         too_large = Comparison("<", self.formula, self.attained)
-        domain, worker = analysis.problem.domain, question.runner.worker
-        count = analysis.resolved.spec.rank_count
-        ranks = None if count is None else for_worker(analysis.resolved, worker)(count)
-        self.batches = batches_of(mode, self.attained, ranks, self.given, oracle)
+        count = resolved.spec.rank_count
+        ranks = None if count is None else for_worker(resolved, worker)(count)
+        self.batches = batches_of(self.mode, self.attained, ranks, self.given, oracle)
         self.space = Space(
             domain,
             self.batches.live,
-            (mode.guard, question.guard, *self.batches.conditions, too_large),
-            members_of(analysis.resolved, domain, worker, self.batches.live),
+            (self.mode.guard, claim.guard, *self.batches.conditions, too_large),
+            members_of(resolved, domain, worker, self.batches.live),
         )
 
     @property
@@ -159,7 +220,7 @@ class _Mode:
 
     def decision(self) -> _Decision:
         """A proof, or the counterexamples of all causes that were found."""
-        finder = Finder(self.analysis.solver, self.space)
+        finder = Finder(self.solver, self.space)
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
@@ -187,7 +248,7 @@ class _Mode:
         claim, given = (self.extent, self.formula), (*self.given, *more)
         step = prove(*claim, given, self.oracle, known=self.known)
         if step is None and not more:
-            step = checked(Step("leaf", *claim), claim, given, self.analysis.solver)
+            step = checked(Step("leaf", *claim), claim, given, self.solver)
         return step
 
     def _cause(self, finder: Finder) -> _Cause | None:

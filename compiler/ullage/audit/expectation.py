@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.stated import Question
 from ullage.counterexample.values import spelled
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.place import Place
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.problems import NOTHING_TO_COMPARE
 from ullage.spec.stated import Audit
+
+if TYPE_CHECKING:  # what is asked takes the solver, which reports that are remembered do without
+    from ullage.audit.stated import Question
 
 DIFFERS = "U801"
 UNDECIDED = "U802"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ullage.bound.domain import worker_name
 from ullage.bound.problem import ModeProblem, Variable
-from ullage.bound.specialise import worker_name
 from ullage.counterexample.finder import Finder
 from ullage.counterexample.space import Assignment, excess
 from ullage.expr.spell import spell

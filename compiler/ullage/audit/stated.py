@@ -12,6 +12,7 @@ from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, conjunction, free_names
 from ullage.plan.model import Dimension, PlannedRunner
+from ullage.prove.solver import Solver
 from ullage.spec.stated import Audit, StatedFormula
 
 
@@ -39,10 +40,10 @@ class Question:
     attained: Mapping[str, Expr]
 
 
-def questions(analysis: Analysis) -> tuple[Question, ...]:
+def questions(analysis: Analysis, solver: Solver) -> tuple[Question, ...]:
     """All stated formulas that have something to be compared with, in declared order."""
     stated = compared(analysis.resolved, analysis.problem)
-    found = [each.occurring(analysis.solver) for each in stated]
+    found = [each.occurring(solver) for each in stated]
     return tuple(_question(analysis, each) for each in found if each.modes)
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from ullage.analysis import Analysis
 from ullage.audit.model import Waste
 from ullage.audit.soundness import prove
 from ullage.audit.stated import Question
-from ullage.bound.problem import ModeProblem
-from ullage.bound.specialise import worker_name
+from ullage.bound.domain import worker_name
+from ullage.bound.problem import Domain, ModeProblem
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
 from ullage.counterexample.finder import Finder
@@ -22,6 +21,7 @@ from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Comparison, Expr, Integer, conjunction
 from ullage.plan.model import PlannedSlot
 from ullage.prove.oracle import Oracle
+from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import BYTES_OF_DTYPE, DeviceRole, Parameter
 
 DEFAULTS = "the defaults"
@@ -29,7 +29,15 @@ SMALLEST = "the smallest configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
+class Engine:
+    """The configurations of an engine: what is said of them, and the legal ones."""
+
+    resolved: ResolvedSpec
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
     """A configuration to try: the defaults, or those with one switch set otherwise."""
 
     origin: str
@@ -40,14 +48,13 @@ class _Sample:
 class Wastes:
     """Compares stated formulas with capacities, first in a few configurations, then in all."""
 
-    analysis: Analysis
+    engine: Engine
     oracle: Oracle
-    samples: tuple[_Sample, ...] = ()
+    samples: tuple[Sample, ...]
     known: dict[tuple[str, Expr, Expr, Expr], Waste | bool | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.shower = Shower(self.analysis.resolved, self.analysis.problem.domain)
-        self.samples = tuple(self._samples())
+        self.shower = Shower(self.engine.resolved, self.engine.domain)
 
     def of(self, question: Question) -> tuple[Waste, ...]:
         """The first waste, and the worst of the others; empty where none is known."""
@@ -89,7 +96,7 @@ class Wastes:
         if prove(formula, capacity, (guard,), self.oracle, known=guard) is not None:
             return False
         wasteful = (guard, Comparison("<", capacity, formula))
-        finder = Finder(self.analysis.solver, self._space(question, wasteful))
+        finder = Finder(self.oracle.solver, self._space(question, wasteful))
         answer = finder.find()
         smallest = finder.smallest() if answer.kind == "found" else None
         if smallest is None:
@@ -98,8 +105,8 @@ class Wastes:
         return self._waste(question, SMALLEST, found)
 
     def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
-        domain = self.analysis.problem.domain
-        members = members_of(self.analysis.resolved, domain, question.runner.worker, ())
+        domain = self.engine.domain
+        members = members_of(self.engine.resolved, domain, question.runner.worker, ())
         return Space(domain, (), conditions, members)
 
     def _waste(self, question: Question, origin: str, found: Configuration) -> Waste | None:
@@ -108,7 +115,7 @@ class Wastes:
         needed = evaluate_integer(question.capacity, values)
         if stated <= needed:
             return None
-        assignment = Assignment(self.analysis.problem.domain, (), values)
+        assignment = Assignment(self.engine.domain, (), values)
         numbers = (question.formula, question.capacity)
         return Waste(
             origin,
@@ -119,25 +126,27 @@ class Wastes:
             _bytes(question, values, stated),
         )
 
-    def _samples(self) -> Iterator[_Sample]:
-        """The defaults, and each legal configuration that differs from them in one switch."""
-        for origin, given in self._given():
-            try:
-                domain = self.analysis.problem.domain
-                values = complete(self.analysis.resolved, given, domain=domain)
-            except DiagnosticError:
-                continue  # the switch alone makes no legal configuration
-            yield _Sample(origin, Configuration(self.shower.parameters(values), values))
 
-    def _given(self) -> Iterator[tuple[str, Mapping[str, Plain]]]:
-        yield DEFAULTS, {}
-        workers = [worker.name for worker in self.analysis.resolved.spec.workers]
-        for parameter in self.analysis.resolved.spec.parameters:
-            own = [worker_name(parameter.name, worker) for worker in workers]
-            for name in own if parameter.per_worker else [parameter.name]:
-                for value in _choices(parameter):
-                    shown = str(value).lower()
-                    yield f"{DEFAULTS} with {name} = {shown}", {name: value}
+def samples_of(engine: Engine) -> Iterator[Sample]:
+    """The defaults, and each legal configuration that differs from them in one switch."""
+    shower = Shower(engine.resolved, engine.domain)
+    for origin, given in _given(engine.resolved):
+        try:
+            values = complete(engine.resolved, given, domain=engine.domain)
+        except DiagnosticError:
+            continue  # the switch alone makes no legal configuration
+        yield Sample(origin, Configuration(shower.parameters(values), values))
+
+
+def _given(resolved: ResolvedSpec) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+    yield DEFAULTS, {}
+    workers = [worker.name for worker in resolved.spec.workers]
+    for parameter in resolved.spec.parameters:
+        own = [worker_name(parameter.name, worker) for worker in workers]
+        for name in own if parameter.per_worker else [parameter.name]:
+            for value in _choices(parameter):
+                shown = str(value).lower()
+                yield f"{DEFAULTS} with {name} = {shown}", {name: value}
 
 
 def _choices(parameter: Parameter) -> tuple[Plain, ...]:

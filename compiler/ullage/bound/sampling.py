@@ -137,12 +137,12 @@ class ConfigurationDrawer:
         return None if attempt.broken else self._complete(attempt.values)
 
     def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
-        """One parameter drawn again: of some trials the one that breaks the least."""
+        """One parameter drawn again: the first of some trials that breaks less, or the best."""
         chosen = self.source.choice([each for each in conditions if each in attempt.broken])
         names = [v.name for v in self.domain.variables if v.name in conditions[chosen]]
         direct = [name for name in names if name in free_names(chosen)]
         equated = self._equated_in(chosen)
-        trials: list[_Attempt] = []
+        best: _Attempt | None = None
         for _ in range(TRIALS):
             if equated and self.source.random() < SOLVED:
                 name, other = self.source.choice(equated)
@@ -153,8 +153,11 @@ class ConfigurationDrawer:
             changed = self._dependents[name].names
             touched = [each for each, under in conditions.items() if under & changed]
             broken = (attempt.broken - set(touched)) | self._broken(touched, values)
-            trials.append(_Attempt(values, broken))
-        return min(trials, key=lambda trial: len(trial.broken))
+            if best is None or len(broken) < len(best.broken):
+                best = _Attempt(values, broken)
+            if len(broken) < len(attempt.broken):
+                break
+        return best or attempt
 
     def _broken(self, conditions: Iterable[Expr], values: _Values) -> frozenset[Expr]:
         holds = ((each, self._evaluated(each).value(values, False)) for each in conditions)

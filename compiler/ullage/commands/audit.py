@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,6 @@ from rich.text import Text
 
 from ullage.analyse import analyse
 from ullage.analysis import Analysis
-from ullage.audit.decide import audit
 from ullage.audit.expectation import diagnostics_of
 from ullage.audit.model import (
     AuditReport,
@@ -22,6 +22,7 @@ from ullage.audit.model import (
     Overall,
     Waste,
 )
+from ullage.audit.report import audited
 from ullage.commands.formulas import broken
 from ullage.commands.reporting import (
     Exit,
@@ -39,7 +40,7 @@ from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import Diagnostic, did_you_mean
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
-from ullage.processes import at_once
+from ullage.memory import memory_of
 from ullage.spec.load_audits import OTHERWISE
 from ullage.spec.stated import Audit
 
@@ -64,9 +65,10 @@ def run(specs: Path, only: Sequence[str], verbose: bool, output: Format) -> Exit
     shows those of all verdicts.
     """
     with progress(output is Format.TEXT) as report:
-        analysis = analyse(specs, report)
+        memory = memory_of(os.environ)
+        analysis = analyse(specs, report, memory=memory)
         audits = _chosen(analysis, only)
-        found = audit(analysis, report, [each.name for each in audits], at_once)
+        found = audited(analysis, report, [each.name for each in audits], memory)
     diagnostics = (*analysis.warnings, *found.diagnostics)
     with leaving_allowed():
         if output is Format.JSON:

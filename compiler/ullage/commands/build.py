@@ -1,4 +1,4 @@
-"""A compilation from the beginning: everything that the cache can spare."""
+"""A compilation from the beginning: everything that a known result can spare."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
 from ullage.emit.formatting import formatter_version
 from ullage.emit.package import emit
+from ullage.memory import Memory
 from ullage.processes import at_once
 from ullage.text.sources import SourceSet
 
 
-def build(specs: Path, name: str, progress: Progress) -> tuple[Compiled, SourceSet]:
+def build(specs: Path, name: str, progress: Progress, memory: Memory) -> tuple[Compiled, SourceSet]:
     """The generated files of a specs folder, and what they were read from.
 
     `name` is what places call the folder, in diagnostics as in generated code.
     """
-    analysis = analyse(specs, progress, name)
+    analysis = analyse(specs, progress, name, memory)
     progress("generating code")
     compiled = Compiled(
         analysis.resolved.spec.engine,

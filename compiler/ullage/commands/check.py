@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -25,13 +26,14 @@ from ullage.commands.terminal import Page, Styled, progress, result_console
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
-from ullage.prove.certificate import Proof
+from ullage.memory import memory_of
+from ullage.prove.proof import Proof
 
 
 def run(specs: Path, output: Format) -> Exit:
     """Analyse a specs folder and show its capacities; unproven ones are errors."""
     with progress(output is Format.TEXT) as report:
-        analysis = analyse(specs, report)
+        analysis = analyse(specs, report, memory=memory_of(os.environ))
     found = (*analysis.warnings, *unproven(analysis))
     with leaving_allowed():
         if output is Format.JSON:

@@ -131,9 +131,11 @@ def _built(
     with _without_collection():
         from ullage.commands.build import build
         from ullage.commands.terminal import progress
+        from ullage.memory import Memory
 
         with progress(request.output is Format.TEXT) as report:
-            compiled, sources = build(request.specs, naming.stable, report)
+            memory = Memory(cache)
+            compiled, sources = build(request.specs, naming.stable, report, memory)
     # The key of what was compiled: somebody may have edited the specs since they were first read.
     key = key_of(sources.digest, naming.stable)
     if cache is not None and key is not None:

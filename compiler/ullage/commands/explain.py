@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ullage.analyse import analyse
@@ -10,6 +11,7 @@ from ullage.commands.reporting import Exit, Format, write_diagnostics, write_jso
 from ullage.commands.settings import read_settings, require_accepted
 from ullage.commands.subjects import TargetSubject, subject_of
 from ullage.commands.terminal import Page, progress, result_console
+from ullage.memory import memory_of
 
 
 def run(specs: Path, name: str, configuration: Path | None, output: Format) -> Exit:
@@ -18,7 +20,7 @@ def run(specs: Path, name: str, configuration: Path | None, output: Format) -> E
     if configuration is not None:  # before the long part, so that its errors come at once
         settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
-        analysis = analyse(specs, report)
+        analysis = analyse(specs, report, memory=memory_of(os.environ))
     if settings is not None:
         require_accepted(settings, analysis)
     subject = subject_of(analysis, name)

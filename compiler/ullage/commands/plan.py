@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from ullage.commands.settings import (
 )
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.diagnostics.diagnostic import Collector
+from ullage.memory import memory_of
 from ullage.place import Place
 from ullage.plan.arenas import Pairs, PlacedArena, alive_together, arenas_for
 from ullage.plan.bytes import PlacedSlot
@@ -34,7 +36,7 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     """Show the arenas of a configuration. DiagnosticError (U608) if they fail validation."""
     settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
-        analysis = analyse(specs, report)
+        analysis = analyse(specs, report, memory=memory_of(os.environ))
     require_accepted(settings, analysis)
     shown = layout_of(analysis, settings)
     if output is Format.JSON:

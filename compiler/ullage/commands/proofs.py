@@ -5,7 +5,7 @@ from __future__ import annotations
 from ullage.analysis import Analysis
 from ullage.bound.problem import RunnerProblem
 from ullage.diagnostics.diagnostic import Diagnostic
-from ullage.prove.certificate import Proof
+from ullage.prove.proof import Proof
 
 
 def unproven(analysis: Analysis) -> tuple[Diagnostic, ...]:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ullage.analyse import read
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Candidate, Capacity
-from ullage.bound.specialise import worker_name
+from ullage.bound.domain import worker_name
 from ullage.commands.reporting import Json
 from ullage.commands.terminal import NO_BREAK, Page
 from ullage.configuration.read import Configuration, read_configuration
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
 from ullage.expr.tree import Expr
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Parameter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from ullage.commands.settings import (
 from ullage.commands.tails import TailRule, tail_rules
 from ullage.commands.terminal import Page, progress, result_console
 from ullage.expr.spell import spell
+from ullage.memory import memory_of
 from ullage.plan.arenas import arenas_for
 from ullage.plan.bytes import PlacedSlot, bytes_by_device, layout_for
 from ullage.plan.model import PlannedRunner, PlannedSlot
@@ -38,7 +40,7 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     """Show every runner that exists in the configuration, with its capacities and slots."""
     settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
-        analysis = analyse(specs, report)
+        analysis = analyse(specs, report, memory=memory_of(os.environ))
     require_accepted(settings, analysis)
     bill = bill_of(analysis, settings)
     arenas = arenas_for(analysis.plan, settings.values)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ullage.bound.domain import ForWorker, domain_of, for_worker, worker_name
 from ullage.bound.problem import Constraint, Domain, Variable
-from ullage.bound.specialise import ForWorker, domain_of, for_worker, worker_name
 from ullage.configuration.convert import WRONG_VALUE, Value, convert, shown
 from ullage.configuration.given import ARGUMENTS, Given, Plain, given, parameter_name, spelled_like
 from ullage.diagnostics.diagnostic import Collector, did_you_mean
@@ -201,6 +201,8 @@ class _Completion:
         if definition is None or not self._holds(definition.guard, name):
             return None
         value = self._evaluated(definition.value, name)
+        if isinstance(value, list):
+            value = sorted(set(value))
         if value == []:
             message = f"the list '{name}' has no element: {spell(definition.value)}"
             related = ((definition.place, f"'{name}' is defined here"),)

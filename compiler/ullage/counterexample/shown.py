@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ullage.bound.domain import worker_name
 from ullage.bound.problem import Domain
-from ullage.bound.specialise import worker_name
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
 from ullage.counterexample.space import Assignment, Value, excess, touched

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ullage.bound.domain import worker_name
 from ullage.bound.problem import Definition, Domain, Live, Variable
-from ullage.bound.specialise import worker_name
 from ullage.counterexample.realised import is_derived, realised
 from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Conditional, Expr, Name, children, free_names

@@ -13,7 +13,7 @@ from ullage.emit.source import Source, negated, shortened
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.expr.simplify import fold
 from ullage.expr.tree import TRUE, Call, Conditional, Expr, Integer
-from ullage.prove.certificate import Proof
+from ullage.prove.proof import Proof
 
 
 @dataclass(frozen=True, slots=True)

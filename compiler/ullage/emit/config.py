@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ullage.bound.domain import for_worker, worker_name
 from ullage.bound.problem import Constraint, Definition, Domain, Variable
-from ullage.bound.specialise import for_worker, worker_name
 from ullage.emit.config_views import (
     ArgumentView,
     CheckView,
@@ -30,6 +30,7 @@ from ullage.expr.tree import (
     Integer,
     ListOf,
     Name,
+    Progression,
     free_names,
     walk,
 )
@@ -321,7 +322,11 @@ class ConfigEmitter:
         intervals = Intervals(self.domain)
         for node in walk(expr):
             match node:
-                case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+                case (
+                    Binary("//" | "%", _, divisor)
+                    | Call("align_up" | "cdiv", (_, divisor))
+                    | Progression(step=divisor)
+                ):
                     low = intervals.of(divisor).low
                     if low is None or low < 1:
                         return False
@@ -343,7 +348,8 @@ class ConfigEmitter:
         parts = [text] if described.worker is None else [f"{text}; of worker {described.worker}"]
         if guarded:
             parts.append(f"None unless {shortened(definition.guard)}")
-        value = self._value(source, definition.value, isinstance(described.kind, ListKind))
+        is_list = isinstance(described.kind, ListKind)
+        value = source.in_order(definition.value) if is_list else source.of(definition.value)
         return PropertyView(
             comment(definition.place.short, 4),
             described.attribute,
@@ -364,7 +370,11 @@ def _is_plain(default: Expr) -> bool:
     """Whether a default has a value for all arguments of the right types."""
     for node in walk(default):
         match node:
-            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+            case (
+                Binary("//" | "%", _, divisor)
+                | Call("align_up" | "cdiv", (_, divisor))
+                | Progression(step=divisor)
+            ):
                 if not (isinstance(divisor, Integer) and divisor.value >= 1):
                     return False
             case Call("next_in", _) | Call("min" | "max", (_,)):

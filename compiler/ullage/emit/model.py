@@ -8,8 +8,8 @@ from functools import cached_property
 
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
+from ullage.bound.domain import ForWorker, for_worker
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.bound.specialise import ForWorker, for_worker
 from ullage.emit.live_fields import LiveField, live_fields_of
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import Names, camel, distinct
@@ -18,7 +18,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Expr, Name, free_names, substitute
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
-from ullage.prove.certificate import Proof
+from ullage.prove.proof import Proof
 from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Slot, Spec, Transform
 

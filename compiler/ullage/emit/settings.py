@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ullage.bound.domain import worker_name
 from ullage.bound.problem import Definition, Variable
-from ullage.bound.specialise import worker_name
 from ullage.emit.modules import IMPORTED
 from ullage.emit.names import ClassNames, Names
 from ullage.emit.source import Source

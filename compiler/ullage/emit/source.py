@@ -81,6 +81,15 @@ class Source:
             case _:
                 return f"tuple({text})"
 
+    def in_order(self, expr: Expr) -> str:
+        """The source of a list as a tuple in ascending order, each element once."""
+        text = self.of(expr)
+        match expr:
+            case Comprehension():
+                return f"tuple(sorted({{{text[1:-1]}}}))"
+            case _:
+                return f"tuple(sorted(set({text})))"
+
     def negated(self, condition: Expr) -> str:
         """The source of `not condition`."""
         return self.of(negated(condition))

@@ -29,6 +29,8 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
+    has_ranges,
 )
 
 Value = int | bool | Sequence[int]
@@ -162,9 +164,10 @@ def evaluator(expr: Expr) -> Evaluator[Result]:
             return _remembered(_call(expr))
         case Over(aggregate=aggregate, operand=operand):
             return _over(aggregate, _integer(operand))
-        case ListOf(elements=elements):
-            items = [_integer(element) for element in elements]
-            return lambda environment: [item(environment) for item in items]
+        case Progression():
+            return _progression(expr)
+        case ListOf():
+            return _written(expr)
         case Comprehension():
             return _comprehension(expr)
 
@@ -346,6 +349,31 @@ def _over(aggregate: Aggregate, operand: Evaluator[int]) -> Evaluator[int]:
         return lambda environment: sum(operand(each) for each in environment.each_request())
     combine = sum if aggregate == "sum_ranks" else max
     return lambda environment: combine([operand(rank) for rank in environment.each_rank()])
+
+
+def _written(expr: ListOf) -> Evaluator[list[int]]:
+    if not has_ranges(expr):
+        items = [_integer(element) for element in expr.elements]
+        return lambda environment: [item(environment) for item in items]
+    parts = [_part(element) for element in expr.elements]
+    return lambda environment: [each for part in parts for each in part(environment)]
+
+
+def _part(element: Expr) -> Evaluator[Sequence[int]]:
+    """What one item of a written list adds to it."""
+    if isinstance(element, Progression):
+        return _progression(element)
+    item = _integer(element)
+    return lambda environment: (item(environment),)
+
+
+def _progression(expr: Progression) -> Evaluator[list[int]]:
+    first, end, step = _integer(expr.first), _integer(expr.end), _integer(expr.step)
+
+    def elements(environment: Environment) -> list[int]:
+        return list(range(first(environment), end(environment), _divisor(step(environment))))
+
+    return elements
 
 
 def _comprehension(expr: Comprehension) -> Evaluator[list[int]]:

@@ -27,6 +27,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
     children,
     rebuild,
 )
@@ -169,6 +170,8 @@ def _infer(expr: Expr, names: _Names) -> Kind:
             return IntKind(None if unit is None else unit.summed())
         case Over(operand=operand):
             return _integer(operand, names)
+        case Progression(first, end, step):
+            return _stepped(_common((first, end), names).unit, step, names)
         case ListOf(elements=elements):
             return ListKind(_common(elements, names).unit)
         case Comprehension():
@@ -251,7 +254,11 @@ def _scaled(left: Expr, right: Expr, power: int, names: _Names) -> IntKind:
 
 def _aligned(value: Expr, step: Expr, names: _Names) -> IntKind:
     """The unit of `value`; `step` is in it too, or without unit."""
-    unit, step_unit = _integer(value, names).unit, _integer(step, names).unit
+    return _stepped(_integer(value, names).unit, step, names)
+
+
+def _stepped(unit: Unit | None, step: Expr, names: _Names) -> IntKind:
+    step_unit = _integer(step, names).unit
     if step_unit is not None and not step_unit.dimensionless:
         unit = names.meet(unit, step_unit, step.place)
     return IntKind(step_unit if unit is None else unit)

@@ -31,6 +31,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
 )
 from ullage.place import Place
 
@@ -42,7 +43,8 @@ _ARITY: dict[Function, int] = {"align_up": 2, "cdiv": 2, "next_in": 2, "upper": 
 _EXTREMES: dict[str, Function] = {"min": "min", "max": "max"}
 _FIXED: dict[str, Function] = {name: name for name in _ARITY}
 _AGGREGATES: dict[str, Aggregate] = {name: name for name in get_args(Aggregate)}
-FUNCTIONS = frozenset((*_EXTREMES, *_FIXED, *_AGGREGATES))
+_RANGE = "range"
+FUNCTIONS = frozenset((*_EXTREMES, *_FIXED, *_AGGREGATES, _RANGE))
 """The names that are called; none of them can name a value."""
 
 _BINARY: dict[type[ast.operator], BinaryOperator] = {
@@ -66,7 +68,7 @@ _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
     ast.Tuple: ("there are no tuples", "write a list: '[a, b]'"),
     ast.Subscript: ("there are no subscripts", "use 'min', 'max' or 'next_in' of the list"),
     ast.GeneratorExp: ("there are no generators", "write the list in brackets: '[x for x in xs]'"),
-    ast.Starred: ("'*' does not unpack here", "'max' and 'min' of one list take the list itself"),
+    ast.Starred: ("'*' unpacks a range inside of a list only", "write '[a, *range(b, c, d)]'"),
     ast.UnaryOp: ("a number has no '+' sign", "leave it out"),
 }
 
@@ -231,7 +233,7 @@ class _Converter:
             case ast.Call():
                 return self._call(node, depth, place)
             case ast.List(elts=elements):
-                return ListOf(self._all(elements, depth), place=place)
+                return ListOf(tuple(self._item(item, depth) for item in elements), place=place)
             case ast.ListComp():
                 return self._comprehension(node, depth, place)
             case _:
@@ -240,6 +242,22 @@ class _Converter:
 
     def _all(self, nodes: list[ast.expr], depth: int) -> tuple[Expr, ...]:
         return tuple(self.convert(node, depth + 1) for node in nodes)
+
+    def _item(self, node: ast.expr, depth: int) -> Expr:
+        """One item of a written list, or a range of them."""
+        match node:
+            case ast.Starred(value=ast.Call() as inner) if self._function(inner) == _RANGE:
+                return self._progression(inner, depth + 1)
+            case _:
+                return self.convert(node, depth + 1)
+
+    def _progression(self, node: ast.Call, depth: int) -> Progression:
+        place = self.place(node)
+        arguments = self._arguments(node, _RANGE, depth)
+        if len(arguments) != 3:
+            message, hint = "'range' takes three arguments", "write 'range(first, end, step)'"
+            raise ExpressionError(errors.WRONG_ARGUMENTS, message, place, hint)
+        return Progression(*arguments, place=place)
 
     def _name(self, node: ast.Name, place: Place) -> Expr:
         if node.id in ("true", "false"):
@@ -297,14 +315,19 @@ class _Converter:
 
     def _call(self, node: ast.Call, depth: int, place: Place) -> Expr:
         function = self._function(node)
-        if node.keywords:
-            message = f"'{function}' takes no keyword arguments"
-            raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, self.place(node.keywords[0]))
-        arguments = self._all(node.args, depth)
+        if function == _RANGE:
+            return ListOf((self._progression(node, depth + 1),), place=place)
+        arguments = self._arguments(node, function, depth)
         self._check_arguments(function, arguments, place)
         if function in _AGGREGATES:
             return Over(_AGGREGATES[function], arguments[0], place=place)
         return Call({**_EXTREMES, **_FIXED}[function], arguments, place=place)
+
+    def _arguments(self, node: ast.Call, function: str, depth: int) -> tuple[Expr, ...]:
+        if node.keywords:
+            message = f"'{function}' takes no keyword arguments"
+            raise ExpressionError(errors.NOT_IN_THE_LANGUAGE, message, self.place(node.keywords[0]))
+        return self._all(node.args, depth)
 
     def _function(self, node: ast.Call) -> str:
         place = self.place(node.func)

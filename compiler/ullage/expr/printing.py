@@ -26,6 +26,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
 )
 
 
@@ -97,6 +98,8 @@ class _Writer:
                 return f"{first} if {test} else {last}", Precedence.CONDITIONAL
             case Call() | Over():
                 return self._call(expr), Precedence.ATOM
+            case Progression(first, end, step):
+                return f"*range({self._separated((first, end, step))})", Precedence.CONDITIONAL
             case ListOf(elements=elements):
                 return f"[{self._separated(elements)}]", Precedence.ATOM
             case Comprehension():

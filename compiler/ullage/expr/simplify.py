@@ -32,6 +32,7 @@ from ullage.expr.tree import (
     conjunction,
     disjunction,
     folded,
+    has_ranges,
     negation,
 )
 
@@ -185,7 +186,8 @@ def _flattened(node: Call) -> tuple[Expr, ...] | None:
     values = node.arguments
     if len(values) == 1:
         (written,) = values
-        values = written.elements if isinstance(written, ListOf) else ()
+        plain = isinstance(written, ListOf) and not has_ranges(written)
+        values = children(written) if plain else ()
     flat: list[Expr] = []
     for value in values:
         nested = isinstance(value, Call) and value.function == node.function

@@ -147,8 +147,20 @@ class Over(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Progression(_Node):
+    """Elements at equal distances, `*range(first, end, step)`, the end left out.
+
+    It stands among the elements of a written list and nowhere else.
+    """
+
+    first: Expr
+    end: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ListOf(_Node):
-    """A list written out: `[a, b, c]`."""
+    """A list written out: `[a, b, *range(c, d, e)]`."""
 
     elements: tuple[Expr, ...]
 
@@ -175,9 +187,16 @@ Expr = (
     | Conditional
     | Call
     | Over
+    | Progression
     | ListOf
     | Comprehension
 )
+
+
+def has_ranges(written: ListOf) -> bool:
+    """Whether some elements of a written list are those of a range."""
+    return any(isinstance(element, Progression) for element in written.elements)
+
 
 TRUE = Boolean(True)
 FALSE = Boolean(False)
@@ -196,6 +215,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return (condition, then, otherwise)
         case Call(arguments=arguments):
             return arguments
+        case Progression(first, end, step):
+            return (first, end, step)
         case ListOf(elements=elements):
             return elements
         case Comprehension(element=element, source=source, condition=condition):
@@ -222,6 +243,8 @@ def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:
             return Conditional(parts[0], parts[1], parts[2], place=place)
         case Call(function=function):
             return Call(function, parts, place=place)
+        case Progression():
+            return Progression(parts[0], parts[1], parts[2], place=place)
         case ListOf():
             return ListOf(parts, place=place)
         case Comprehension(variable=variable):
@@ -240,12 +263,6 @@ def walk(node: Expr) -> Iterator[Expr]:
         pending.extend(reversed(children(node)))
 
 
-def _rebuilt(node: Expr, parts: tuple[Expr, ...], new_parts: tuple[Expr, ...]) -> Expr:
-    """The node over new parts, the same one if they all are the old ones."""
-    same = all(new is old for new, old in zip(new_parts, parts, strict=True))
-    return node if same else rebuild(node, new_parts)
-
-
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     """`node` as `fold` makes it from the node over folded subexpressions; made only once."""
     try:
@@ -253,7 +270,7 @@ def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     except AttributeError:
         parts = children(node)
         new_parts = tuple(folded(part, fold) for part in parts)
-        result = fold(_rebuilt(node, parts, new_parts))
+        result = fold(rebuild(node, new_parts) if new_parts != parts else node)
         object.__setattr__(node, "_folded", result)
         return result
 
@@ -282,7 +299,7 @@ def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: subexpressions first, then the node over the rewritten parts."""
     parts = children(node)
     new_parts = tuple(transform(part, rewrite) for part in parts)
-    return rewrite(_rebuilt(node, parts, new_parts))
+    return rewrite(rebuild(node, new_parts) if new_parts != parts else node)
 
 
 def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
@@ -296,7 +313,8 @@ def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
             return _substitute_inside(node, values)
         case _:
             parts = children(node)
-            return _rebuilt(node, parts, tuple(substitute(part, values) for part in parts))
+            new_parts = tuple(substitute(part, values) for part in parts)
+            return rebuild(node, new_parts) if new_parts != parts else node
 
 
 def _substitute_inside(node: Comprehension, values: dict[str, Expr]) -> Expr:

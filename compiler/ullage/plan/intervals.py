@@ -25,6 +25,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
 )
 
 End = int | None
@@ -73,6 +74,8 @@ class Intervals:
                 return _hull(self.of(then), self.of(otherwise))
             case Call():
                 return self._call(node)
+            case Progression(first=first, end=end):
+                return _hull(self.of(first), self.of(end))
             case ListOf(elements=elements) if elements:
                 return _hull(*map(self.of, elements))
             case Comprehension(element=Name(name=name), variable=variable, source=source) if (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ullage.bound.capacities import Capacities
+from ullage.bound.domain import ForWorker, for_worker
 from ullage.bound.problem import Problem, RunnerProblem
-from ullage.bound.specialise import ForWorker, for_worker
 from ullage.bound.targets import axis_of
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold

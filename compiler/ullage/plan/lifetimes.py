@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from ullage.bound.specialise import for_worker
+from ullage.bound.domain import for_worker
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, TRUE, Expr, disjunction
 from ullage.plan.model import Group, PlannedRunner

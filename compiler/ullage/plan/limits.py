@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Capacities
+from ullage.bound.domain import ForWorker
 from ullage.bound.problem import RunnerProblem
-from ullage.bound.specialise import ForWorker
 from ullage.expr.spell import spell
 from ullage.expr.tree import Comparison, Expr
 from ullage.plan.claims import Claims

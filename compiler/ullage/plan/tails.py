@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from ullage.bound.domain import ForWorker
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.bound.specialise import ForWorker
 from ullage.bound.targets import loaded_slots
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (

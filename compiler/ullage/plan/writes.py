@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ullage.bound.domain import ForWorker
 from ullage.bound.problem import ModeProblem, RunnerProblem
-from ullage.bound.specialise import ForWorker
 from ullage.diagnostics.diagnostic import Related
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Comparison, Expr, disjunction

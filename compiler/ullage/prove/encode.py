@@ -8,7 +8,7 @@ z3 knows the range and filter of its elements, and its extreme elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import z3
@@ -29,9 +29,11 @@ from ullage.expr.tree import (
     Logical,
     Name,
     Not,
+    Progression,
+    has_ranges,
     substitute,
 )
-from ullage.prove.lists import has_at_least, has_element
+from ullage.prove.lists import has_at_least, has_element, known_elements
 
 Define = Callable[[z3.ArithRef], z3.BoolRef]
 
@@ -272,13 +274,13 @@ class Encoder:
         return self.terms[key]
 
     def _extreme(self, extreme: str, source: Expr) -> z3.ArithRef:
-        if isinstance(source, ListOf):
+        if isinstance(source, ListOf) and not has_ranges(source):
             return self._fold(extreme, [self.integer(element) for element in source.elements])
         key = f"{extreme}({spell(source)})"
         if key not in self.terms:
             term = z3.Int(key, self.context)
             self.terms[key] = term
-            known = [self._element(source, term)]
+            known = [self._element(source, term), *self._beyond(extreme, source, term)]
             if extreme == "min":
                 known.append(term <= self._extreme("max", source))
             self.axioms.append(z3.Implies(self._inhabited(source), z3.And(known)))
@@ -291,8 +293,8 @@ class Encoder:
                 return self.boolean(self.definitions[name].guard)
             case Name(name=name) if name in self.variables:
                 return self.boolean(self.variables[name].guard)
-            case ListOf(elements=elements):
-                return z3.BoolVal(bool(elements), self.context)
+            case ListOf():
+                return self.boolean(has_element(source))
             case Comprehension(source=inner):
                 return z3.And(self._inhabited(inner), self.boolean(has_element(source)))
             case Conditional(condition, then, otherwise):
@@ -310,7 +312,7 @@ class Encoder:
             case Name(name=name):
                 return self._element_of_parameter(name, element)
             case ListOf(elements=elements):
-                return z3.Or([element == self.integer(item) for item in elements])
+                return z3.Or([self._is_item(item, element) for item in elements])
             case Comprehension():
                 return self._element_of_comprehension(source, element)
             case Conditional(condition, then, otherwise):
@@ -321,6 +323,21 @@ class Encoder:
                 )
             case _:
                 return z3.BoolVal(True, self.context)
+
+    def _is_item(self, item: Expr, element: z3.ArithRef) -> z3.BoolRef:
+        """Whether an element of a written list is this item of it, or one of its range."""
+        if not isinstance(item, Progression):
+            return element == self.integer(item)
+        distance, step = element - self.integer(item.first), self.integer(item.step)
+        inside = z3.And(distance >= 0, element < self.integer(item.end))
+        return z3.And(inside, z3.Implies(step >= 1, distance % step == 0))
+
+    def _beyond(self, extreme: str, source: Expr, term: z3.ArithRef) -> Iterator[z3.BoolRef]:
+        """An extreme of a written list is beyond each item, and beyond the ends of each range."""
+        for where, item in known_elements(source) if isinstance(source, ListOf) else ():
+            value = self.integer(item)
+            beyond = term >= value if extreme == "max" else term <= value
+            yield z3.Implies(self.boolean(where), beyond)
 
     def _element_of_parameter(self, name: str, element: z3.ArithRef) -> z3.BoolRef:
         variable = self.variables.get(name)

@@ -81,21 +81,15 @@ class Solver:
         self._refutations = {level: Refutations() for level in RLIMIT}
 
     def apart(self) -> Solver:
-        """A solver that knows what this one does, and whose answers are kept from this one.
+        """A solver of the same domain that has been asked nothing, whatever this one has been.
 
-        Where questions are shared out to processes, each of them has an answer that does not
-        depend on which others were asked before it in the same process.
+        So an answer depends on the domain and on what is asked together with it, but neither on
+        what else was asked in the same process nor on what is remembered instead of being asked.
         """
         other = copy(self)
-        other._decided = dict(self._decided)
-        other._proved = {claim: list(known) for claim, known in self._proved.items()}
-        other._open = {
-            level: {claim: list(known) for claim, known in found.items()}
-            for level, found in self._open.items()
-        }
-        other._refutations = {
-            level: Refutations(each.models.copy()) for level, each in self._refutations.items()
-        }
+        other._decided, other._proved = {}, {}
+        other._open = {level: {} for level in RLIMIT}
+        other._refutations = {level: Refutations() for level in RLIMIT}
         other._translations, other._terms = {}, {True: {}, False: {}}
         other._context = z3.Context()
         return other

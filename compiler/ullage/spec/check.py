@@ -38,6 +38,26 @@ class ResolvedSpec:
     kinds: Mapping[str, Kind]
     worker_dependent: frozenset[str]
 
+    @cached_property
+    def configuration(self) -> ResolvedSpec:
+        """What it says of parameters, definitions and constraints, and of workers and ranks."""
+        kept = replace(
+            self.spec,
+            digest="",
+            axes=(),
+            families=(),
+            transforms=(),
+            slots=(),
+            carried=(),
+            readers=(),
+            modes=(),
+            runners=(),
+            audits=(),
+            references=(),
+            concurrent=(),
+        )
+        return replace(self, spec=kept)
+
     def modes_named(self, names: tuple[str, ...]) -> tuple[Mode, ...]:
         """The modes that a list of modes and families means; an empty list means all."""
         return modes_named(self.spec.modes, names)

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from ullage.expr.parse import SourceRef, parse, parse_call
 from ullage.expr.spell import spell
-from ullage.expr.tree import TRUE, Expr, ListOf
+from ullage.expr.tree import TRUE, Expr, ListOf, has_ranges
 from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec.model import NamedText, PipelineEntry, Range
 from ullage.text.write import Data
@@ -57,8 +57,8 @@ def formula(expr: Expr) -> str:
 
 
 def expression(expr: Expr) -> Data:
-    """An expression; one that writes out a list is a YAML list."""
-    if isinstance(expr, ListOf):
+    """An expression; one that writes out a list is a YAML list, unless it has ranges."""
+    if isinstance(expr, ListOf) and not has_ranges(expr):
         return tuple(formula(element) for element in expr.elements)
     return formula(expr)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ullage.bound.domain import for_worker
 from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
-from ullage.bound.specialise import for_worker
 from ullage.bound.targets import needs_own_capacity
 from ullage.counterexample.examples import Examples
 from ullage.diagnostics.diagnostic import Collector

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ullage.bound.domain import ForWorker, for_worker
 from ullage.bound.problem import Live
-from ullage.bound.specialise import ForWorker, for_worker
 from ullage.counterexample.examples import Examples
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.spell import spell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ullage.bound.specialise import for_worker
+from ullage.bound.domain import for_worker
 from ullage.counterexample.examples import Examples
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.spell import spell

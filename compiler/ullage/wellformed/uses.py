@@ -22,6 +22,7 @@ from ullage.expr.tree import (
     Integer,
     Logical,
     Name,
+    Progression,
     children,
     negation,
 )
@@ -136,7 +137,11 @@ class Walker:
 
     def _own(self, node: Expr, reached: Reached) -> Iterator[Use]:
         match node:
-            case Binary("//" | "%", _, divisor) | Call("align_up" | "cdiv", (_, divisor)):
+            case (
+                Binary("//" | "%", _, divisor)
+                | Call("align_up" | "cdiv", (_, divisor))
+                | Progression(step=divisor)
+            ):
                 if not (isinstance(divisor, Integer) and divisor.value >= 1):
                     yield Use("divisor", at_least_one(divisor), reached, divisor, divisor.place)
             case Call("max" | "min", (source,)):

@@ -27,6 +27,8 @@ from __future__ import annotations
 from .arenas import Arenas
 from .batch import (
     DecodeGraphTargetBatch,
+    DflashGraphDraftBatch,
+    DflashWorkerDraftBatch,
     DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
@@ -43,6 +45,8 @@ from .batch import (
 )
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DflashGraphDraftCapacities,
+    DflashWorkerDraftCapacities,
     DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
@@ -57,11 +61,14 @@ from .config import (
     AttentionBackend,
     Config,
     CpStrategy,
+    DisaggregationMode,
     MoeA2aBackend,
     PrefillGraphBackend,
     SpeculativeAlgorithm,
 )
 from .decode_graph_target import DecodeGraphTargetRunner
+from .dflash_graph_draft import DflashGraphDraftRunner
+from .dflash_worker_draft import DflashWorkerDraftRunner
 from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
@@ -69,6 +76,9 @@ from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetEngine,
     DecodeGraphTargetFacts,
+    DflashGraphDraftEngine,
+    DflashGraphDraftFacts,
+    DflashWorkerDraftEngine,
     DraftExtendGraphDraftEngine,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftEngine,
@@ -92,6 +102,8 @@ from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 from .registry import (
     DecodeGraphTargetRegistry,
+    DflashGraphDraftRegistry,
+    DflashWorkerDraftRegistry,
     DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
@@ -115,6 +127,18 @@ __all__ = [
     "DecodeGraphTargetFacts",
     "DecodeGraphTargetRegistry",
     "DecodeGraphTargetRunner",
+    "DflashGraphDraftBatch",
+    "DflashGraphDraftCapacities",
+    "DflashGraphDraftEngine",
+    "DflashGraphDraftFacts",
+    "DflashGraphDraftRegistry",
+    "DflashGraphDraftRunner",
+    "DflashWorkerDraftBatch",
+    "DflashWorkerDraftCapacities",
+    "DflashWorkerDraftEngine",
+    "DflashWorkerDraftRegistry",
+    "DflashWorkerDraftRunner",
+    "DisaggregationMode",
     "DraftExtendGraphDraftBatch",
     "DraftExtendGraphDraftCapacities",
     "DraftExtendGraphDraftEngine",

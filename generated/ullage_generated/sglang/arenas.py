@@ -17,6 +17,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DflashGraphDraftCapacities,
+    DflashWorkerDraftCapacities,
     DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
@@ -30,6 +32,8 @@ from .capacities import (
 from .config import Config, SpeculativeAlgorithm
 from .registry import (
     DecodeGraphTargetRegistry,
+    DflashGraphDraftRegistry,
+    DflashWorkerDraftRegistry,
     DraftExtendGraphDraftRegistry,
     DraftGraphDraftRegistry,
     EagerDraftRegistry,
@@ -51,6 +55,17 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/dflash_graph.yaml:1
+    dflash_graph_draft: int
+    """Where the buffers of the runner dflash_graph of worker draft begin."""
+    # specs/sglang/runners/dflash_worker.yaml:1
+    dflash_worker_draft: int
+    """Where the buffers of the runner dflash_worker of worker draft begin."""
+    # specs/sglang/runners/dflash_worker.yaml:1
+    dflash_worker_draft_kept: int
+    """Where the buffers of the runner dflash_worker of worker draft that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/draft_extend_graph.yaml:1
     draft_extend_graph_draft: int
     """Where the buffers of the runner draft_extend_graph of worker draft begin."""
@@ -91,6 +106,9 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_dflash_graph_draft: int,
+        bytes_of_dflash_worker_draft: int,
+        bytes_of_dflash_worker_draft_kept: int,
         bytes_of_draft_extend_graph_draft: int,
         bytes_of_draft_graph_draft: int,
         bytes_of_eager_target: int,
@@ -107,6 +125,8 @@ class ArenaPlan:
         A runner begins where those end that may be alive while it is.
         """
         start_of_decode_graph_target = 0
+        start_of_dflash_graph_draft = 0
+        start_of_dflash_worker_draft = 0
         start_of_draft_extend_graph_draft = 0
         start_of_draft_graph_draft = 0
         start_of_eager_target = 0
@@ -116,9 +136,11 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
-        # specs/sglang/slots.yaml:153: what is kept shares storage with nothing
-        start_of_ngram_worker_target_kept = max(
+        # specs/sglang/slots.yaml:215: what is kept shares storage with nothing
+        start_of_dflash_worker_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
             start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
             start_of_draft_graph_draft + bytes_of_draft_graph_draft,
             start_of_eager_target + bytes_of_eager_target,
@@ -129,8 +151,28 @@ class ArenaPlan:
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
         )
+        # specs/sglang/slots.yaml:235: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:215: all that is kept
+        start_of_ngram_worker_target_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
+        )
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            dflash_graph_draft=start_of_dflash_graph_draft,
+            dflash_worker_draft=start_of_dflash_worker_draft,
+            dflash_worker_draft_kept=start_of_dflash_worker_draft_kept,
             draft_extend_graph_draft=start_of_draft_extend_graph_draft,
             draft_graph_draft=start_of_draft_graph_draft,
             eager_target=start_of_eager_target,
@@ -143,6 +185,9 @@ class ArenaPlan:
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+                start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+                start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
                 start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
                 start_of_draft_graph_draft + bytes_of_draft_graph_draft,
                 start_of_eager_target + bytes_of_eager_target,
@@ -169,6 +214,10 @@ class Arenas:
     """The configuration that they are made for."""
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: Regions | None
+    # specs/sglang/runners/dflash_graph.yaml:1
+    dflash_graph_draft: Regions | None
+    # specs/sglang/runners/dflash_worker.yaml:1
+    dflash_worker_draft: Regions | None
     # specs/sglang/runners/draft_extend_graph.yaml:1
     draft_extend_graph_draft: Regions | None
     # specs/sglang/runners/draft_graph.yaml:1
@@ -203,6 +252,21 @@ class Arenas:
                 config, DecodeGraphTargetCapacities.of(config), device=device, debug=debug
             )
             if config.enable_decode_graph
+            else None
+        )
+        dflash_graph_draft = (
+            DflashGraphDraftRegistry.layout(
+                config, DflashGraphDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker and config.has_block_graph
+            else None
+        )
+        dflash_worker_draft = (
+            DflashWorkerDraftRegistry.layout(
+                config, DflashWorkerDraftCapacities.of(config), device=device, debug=debug
+            )
+            if config.has_draft_worker
+            and config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
             else None
         )
         draft_extend_graph_draft = (
@@ -270,6 +334,15 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_dflash_graph_draft=dflash_graph_draft.compute.size_bytes
+            if dflash_graph_draft is not None
+            else 0,
+            bytes_of_dflash_worker_draft=dflash_worker_draft.compute.size_bytes
+            if dflash_worker_draft is not None
+            else 0,
+            bytes_of_dflash_worker_draft_kept=dflash_worker_draft.kept_compute.size_bytes
+            if dflash_worker_draft is not None
+            else 0,
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
             if draft_extend_graph_draft is not None
             else 0,
@@ -300,6 +373,15 @@ class Arenas:
         host = ArenaPlan.of(
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
+            else 0,
+            bytes_of_dflash_graph_draft=dflash_graph_draft.host.size_bytes
+            if dflash_graph_draft is not None
+            else 0,
+            bytes_of_dflash_worker_draft=dflash_worker_draft.host.size_bytes
+            if dflash_worker_draft is not None
+            else 0,
+            bytes_of_dflash_worker_draft_kept=dflash_worker_draft.kept_host.size_bytes
+            if dflash_worker_draft is not None
             else 0,
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
             if draft_extend_graph_draft is not None
@@ -340,6 +422,25 @@ class Arenas:
                 starts=(compute.decode_graph_target, host.decode_graph_target),
             )
             if decode_graph_target is not None
+            else None,
+            dflash_graph_draft=Regions.place(
+                "dflash_graph of worker draft",
+                dflash_graph_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.dflash_graph_draft, host.dflash_graph_draft),
+            )
+            if dflash_graph_draft is not None
+            else None,
+            dflash_worker_draft=Regions.place(
+                "dflash_worker of worker draft",
+                dflash_worker_draft,
+                compute_arena,
+                host_arena,
+                starts=(compute.dflash_worker_draft, host.dflash_worker_draft),
+                kept=(compute.dflash_worker_draft_kept, host.dflash_worker_draft_kept),
+            )
+            if dflash_worker_draft is not None
             else None,
             draft_extend_graph_draft=Regions.place(
                 "draft_extend_graph of worker draft",

@@ -39,7 +39,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/slots.yaml:57
+    # specs/sglang/slots.yaml:80
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -87,6 +87,207 @@ class DecodeGraphTargetCapacities:
             requests=requests,
             tokens=tokens,
             custom_mask_0=custom_mask_0,
+        )
+
+
+# specs/sglang/runners/dflash_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DflashGraphDraftCapacities:
+    """Elements along each axis that the runner dflash_graph of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured).
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:80
+    custom_mask_0: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * sequence_fill * target_width + max(captured) * target_width *
+    (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:194
+    block_proposals_0: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:197
+    block_local_max_0: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:200
+    block_local_ids_0: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:203
+    block_gathered_max_1: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:206
+    block_gathered_ids_1: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:209
+    block_best_rank_1: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/slots.yaml:212
+    block_selected_ids_1: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: max(captured) * proposed_tokens.
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    min(speculative_adaptive_candidates), requests = max(captured).
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DflashGraphDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (config.has_draft_worker and config.has_block_graph):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner dflash_graph of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and has_block_graph",
+                        "specs/sglang/runners/dflash_graph.yaml:1",
+                    ),
+                )
+            )
+        requests = max(present(config.captured))
+        tokens = max(present(config.captured)) * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
+        )
+        custom_mask_0 = max(
+            present(config.captured)
+        ) * config.sequence_fill * config.target_width + max(
+            present(config.captured)
+        ) * config.target_width * (
+            max(present(config.speculative_adaptive_candidates))
+            if config.adaptive
+            else config.target_width
+        )
+        block_proposals_0 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_local_max_0 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_local_ids_0 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_gathered_max_1 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_gathered_ids_1 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_best_rank_1 = max(present(config.captured)) * present(config.proposed_tokens)
+        block_selected_ids_1 = max(present(config.captured)) * present(config.proposed_tokens)
+        return cls(
+            requests=requests,
+            tokens=tokens,
+            custom_mask_0=custom_mask_0,
+            block_proposals_0=block_proposals_0,
+            block_local_max_0=block_local_max_0,
+            block_local_ids_0=block_local_ids_0,
+            block_gathered_max_1=block_gathered_max_1,
+            block_gathered_ids_1=block_gathered_ids_1,
+            block_best_rank_1=block_best_rank_1,
+            block_selected_ids_1=block_selected_ids_1,
+        )
+
+
+# specs/sglang/runners/dflash_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class DflashWorkerDraftCapacities:
+    """Elements along each axis that the runner dflash_worker of worker draft holds."""
+
+    # specs/sglang/engine.yaml:7
+    requests: int
+    """Bound by dflash_block; proved: sound and tight.
+
+    Formula: max_running_requests.
+
+    Attained in dflash_block by requests = max_running_requests.
+    """
+    # specs/sglang/engine.yaml:8
+    tokens: int
+    """Bound by dflash_block; proved: sound and tight.
+
+    Formula: max_running_requests * speculative_num_draft_tokens.
+
+    Attained in dflash_block by requests = max_running_requests.
+    """
+
+    @classmethod
+    def of(cls, config: Config) -> DflashWorkerDraftCapacities:
+        """The capacities of a legal configuration.
+
+        Raises ConfigurationError where the runner does not exist.
+        """
+        if not (
+            config.has_draft_worker and config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+        ):
+            raise ConfigurationError(
+                (
+                    ConfigurationProblem(
+                        "U702",
+                        "the runner dflash_worker of worker draft",
+                        None,
+                        "it exists only where has_draft_worker and speculative_algorithm == dflash",
+                        "specs/sglang/runners/dflash_worker.yaml:1",
+                    ),
+                )
+            )
+        requests = config.max_running_requests
+        tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
+        return cls(
+            requests=requests,
+            tokens=tokens,
         )
 
 
@@ -386,16 +587,19 @@ class EagerDraftCapacities:
 
     # specs/sglang/engine.yaml:7
     requests: int
-    """Bound by draft_extend, eagle_draft, frozen_kv_draft; proved: sound and tight.
+    """Bound by dflash_draft, draft_extend, eagle_draft, frozen_kv_draft; proved: sound and
+    tight.
 
-    Formula: max((align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size),
-    cp_align) // draft_extend_width if require_mlp_sync else max_running_requests) if
-    speculative_algorithm == eagle and not adaptive else (align_up(align_up(max_running_requests *
-    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk) if speculative_algorithm == frozen_kv_mtp else 0,
-    (align_up(align_up(max_running_requests * speculative_eagle_topk, attn_tp_size), cp_align) //
-    speculative_eagle_topk if require_mlp_sync else max_running_requests) if speculative_algorithm
-    == eagle else 0).
+    Formula: max(max_running_requests if speculative_algorithm == dflash else
+    (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) //
+    draft_extend_width if require_mlp_sync else max_running_requests) if speculative_algorithm ==
+    eagle and not adaptive else (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests * speculative_eagle_topk)
+    if speculative_algorithm == frozen_kv_mtp else 0, (align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync
+    else max_running_requests) if speculative_algorithm == eagle else 0).
+
+    Attained in dflash_draft by requests = max_running_requests.
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -405,19 +609,23 @@ class EagerDraftCapacities:
     """
     # specs/sglang/engine.yaml:8
     tokens: int
-    """Bound by adaptive_draft_extend, draft_extend, eagle_draft, extend, frozen_kv_draft;
-    proved: sound and tight.
+    """Bound by adaptive_draft_extend, dflash_draft, draft_extend, eagle_draft, extend,
+    frozen_kv_draft; proved: sound and tight.
 
     Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
     (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * draft_extend_width) if speculative_algorithm ==
-    eagle and not adaptive else 0, align_up(align_up(max_running_requests * speculative_eagle_topk,
-    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests * speculative_eagle_topk,
-    (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
-    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
+    eagle and not adaptive else 0, max_running_requests * speculative_num_draft_tokens if
+    speculative_algorithm == dflash else align_up(align_up(max_running_requests *
+    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
+    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
+    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
+    0).
 
     Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max_running_requests.
+
+    Attained in dflash_draft by requests = max_running_requests.
 
     Attained in draft_extend by requests = max_running_requests.
 
@@ -429,14 +637,17 @@ class EagerDraftCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by adaptive_draft_extend, draft_extend; proved: sound and tight.
+    """Bound by adaptive_draft_extend, dflash_draft, draft_extend; proved: sound and tight.
 
-    Formula: max_running_requests if adaptive else (align_up(align_up(max_running_requests *
-    draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else
-    max_running_requests) if speculative_algorithm == eagle and not adaptive else 0.
+    Formula: max_running_requests if adaptive or speculative_algorithm == dflash else
+    (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) //
+    draft_extend_width if require_mlp_sync else max_running_requests) if speculative_algorithm ==
+    eagle and not adaptive else 0.
 
     Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max_running_requests.
+
+    Attained in dflash_draft by requests = max_running_requests.
 
     Attained in draft_extend by requests = max_running_requests.
     """
@@ -460,7 +671,9 @@ class EagerDraftCapacities:
                 )
             )
         requests = max(
-            (
+            config.max_running_requests
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else (
                 align_up(
                     align_up(
                         config.max_running_requests * present(config.draft_extend_width),
@@ -517,7 +730,9 @@ class EagerDraftCapacities:
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0,
-            align_up(
+            config.max_running_requests * present(config.speculative_num_draft_tokens)
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else align_up(
                 align_up(
                     config.max_running_requests * present(config.speculative_eagle_topk),
                     config.attn_tp_size,
@@ -539,7 +754,7 @@ class EagerDraftCapacities:
         )
         extend_seq_lens_0 = (
             config.max_running_requests
-            if config.adaptive
+            if config.adaptive or config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
             else (
                 align_up(
                     align_up(
@@ -631,7 +846,7 @@ class MultiLayerGraphDraftCapacities:
 
     Attained in capture_multi_layer by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:175
     layer_logits_0: int
     """Bound by capture_multi_layer; proved: sound and tight.
 

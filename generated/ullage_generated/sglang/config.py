@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:59
+# specs/sglang/engine.yaml:62
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:62
+# specs/sglang/engine.yaml:65
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:78
+# specs/sglang/engine.yaml:84
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,16 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:121
+# specs/sglang/engine.yaml:114
+class DisaggregationMode(StrEnum):
+    """Whether this server only computes prompts or only goes on from them."""
+
+    NONE = "none"
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
+# specs/sglang/engine.yaml:148
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -61,7 +70,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:154
+# specs/sglang/engine.yaml:203
 class AttentionBackend(StrEnum):
     """Whose tables are kept between load and replay."""
 
@@ -103,6 +112,7 @@ class Config:
     attn_dp_size: Data-parallel ranks of attention; [1, 1024].
     attn_cp_size: Context-parallel ranks of attention; [1, 256].
     pp_size: Pipeline-parallel stages; [1, 256].
+    ep_size: Expert-parallel ranks; [1, 1024].
     enable_dp_attention: Split attention by request.
     cp_strategy: How context parallelism splits a sequence.
     moe_a2a_backend: Expert all-to-all.
@@ -111,6 +121,8 @@ class Config:
     disable_attn_tp_gather: Opt out of gathering attention inputs.
     elastic_world_expanded: The elastic world has grown.
     mori_receive_bound: The receive-bound switch of mori.
+    attn_tp_rank: This rank among the tensor-parallel ones of attention; [0, 1023].
+    latent_attention: Keys and values are compressed (MLA), or chosen by an index (DSA).
     enable_pdmux: Prefill and decode share the device on two streams.
     enable_two_batch_overlap: Two halves of a batch overlap computing and communicating.
     hip: The platform is ROCm.
@@ -130,18 +142,31 @@ class Config:
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
+    disaggregation_mode: Whether this server only computes prompts or only goes on from them.
+    dllm_input_preparation: Inputs of a diffusion model are prepared from its last states; None
+        unless dllm.
     request_pool_size: Rows of the request table besides the padding row; more than run where
-        prompts are prebuilt; in requests; [1, 262144].
+        prompts come prebuilt; in requests; [1, 262144].
     enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
-    capture_requests: Rows that decode graphs are asked for; the default is that of a large device
-        without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    disable_cuda_graph_padding: A graph for every number of rows, so that none is padded; None
+        unless enable_decode_graph.
+    capture_max_requests: Most rows that decode graphs are asked for; the default is that of a
+        device of 80 GB; in requests; [1, 65536]; None unless enable_decode_graph.
+    capture_requests: Rows that decode graphs are asked for; in requests; each in [1, 65536]; None
+        unless enable_decode_graph.
     enable_prefill_graph: Replay captured graphs for prompts.
     prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
         it; None unless enable_prefill_graph.
-    capture_tokens: Tokens that prefill graphs are asked for; the default is that of chunks of 8192;
-        in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    capture_max_tokens: Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None
+        unless enable_prefill_graph.
+    capture_tokens: Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None
+        unless enable_prefill_graph.
     full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
         65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
+    disable_chunked_prefix_cache: Prefixes are attended to at once and not in chunks; None unless
+        whole_prefill_graph.
+    full_prefill_prefix_chunk_tokens: Tokens of all prefixes that a prefill graph attends to at
+        once; in tokens; [1, 1048576]; None unless whole_prefill_graph.
     is_multimodal: The model takes images and the like.
     disable_radix_cache: Prefixes are not reused.
     draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
@@ -150,9 +175,16 @@ class Config:
         tokens/requests; [0, 64]; None unless has_draft_worker.
     draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
         unless has_draft_worker.
+    draft_is_eagle3: The draft model joins several layers of the target; None unless
+        has_draft_worker.
+    draft_index_topk: Places that sparse attention of the draft model hands on to the next step, 0
+        for none; [0, 65536]; None unless has_draft_worker.
     draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
     speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
         has_draft_worker.
+    enable_deterministic_inference: The same prompt gives the same tokens beside any other.
+    enable_lora: Requests may have adapters.
+    kv_canary: Every key-value slot is checked against its request.
     attention_backend: Whose tables are kept between load and replay.
     request_table_extra: Columns of the request table beyond the context, in which drafts have their
         slots; in tokens; [0, 1048576].
@@ -182,252 +214,305 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:26
+    # specs/sglang/engine.yaml:28
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:31
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:29
+    # specs/sglang/engine.yaml:31
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:32
+    # specs/sglang/engine.yaml:34
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:34
+    # specs/sglang/engine.yaml:36
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:37
+    # specs/sglang/engine.yaml:39
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:40
+    # specs/sglang/engine.yaml:42
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:42
+    # specs/sglang/engine.yaml:44
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:44
+    # specs/sglang/engine.yaml:46
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:46
+    # specs/sglang/engine.yaml:48
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:50
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:53
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:54
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:55
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:55
+    # specs/sglang/engine.yaml:57
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:57
+    # specs/sglang/engine.yaml:59
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:58
+    # specs/sglang/engine.yaml:60
+    ep_size: int
+    """Expert-parallel ranks; [1, 1024]."""
+    # specs/sglang/engine.yaml:61
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:59
+    # specs/sglang/engine.yaml:62
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:65
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:69
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:71
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:72
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:73
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:74
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:75
+    attn_tp_rank: int
+    """This rank among the tensor-parallel ones of attention; [0, 1023]."""
+    # specs/sglang/engine.yaml:76
+    latent_attention: bool
+    """Keys and values are compressed (MLA), or chosen by an index (DSA)."""
+    # specs/sglang/engine.yaml:78
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:80
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:76
+    # specs/sglang/engine.yaml:82
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:84
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:87
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:84
+    # specs/sglang/engine.yaml:90
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:87
+    # specs/sglang/engine.yaml:93
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:91
+    # specs/sglang/engine.yaml:97
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:101
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:98
+    # specs/sglang/engine.yaml:104
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:102
+    # specs/sglang/engine.yaml:108
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:104
+    # specs/sglang/engine.yaml:110
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:114
+    disaggregation_mode: DisaggregationMode
+    """Whether this server only computes prompts or only goes on from them."""
+    # specs/sglang/engine.yaml:117
+    dllm_input_preparation: bool | None = None
+    """Inputs of a diffusion model are prepared from its last states; None unless dllm."""
+    # specs/sglang/engine.yaml:120
     request_pool_size: int
-    """Rows of the request table besides the padding row; more than run where prompts are
+    """Rows of the request table besides the padding row; more than run where prompts come
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:124
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:113
-    capture_requests: tuple[int, ...] | None = None
-    """Rows that decode graphs are asked for; the default is that of a large device without
-    speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    # specs/sglang/engine.yaml:126
+    disable_cuda_graph_padding: bool | None = None
+    """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
+    # specs/sglang/engine.yaml:128
+    capture_max_requests: int | None = None
+    """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
+    requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:131
+    capture_requests: tuple[int, ...] | None = None
+    """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
+    enable_decode_graph.
+    """
+    # specs/sglang/engine.yaml:146
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:148
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:124
-    capture_tokens: tuple[int, ...] | None = None
-    """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
-    tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    # specs/sglang/engine.yaml:151
+    capture_max_tokens: int | None = None
+    """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
+    enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:131
+    # specs/sglang/engine.yaml:154
+    capture_tokens: tuple[int, ...] | None = None
+    """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
+    enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:164
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:169
+    disable_chunked_prefix_cache: bool | None = None
+    """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
+    # specs/sglang/engine.yaml:172
+    full_prefill_prefix_chunk_tokens: int | None = None
+    """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
+    None unless whole_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:176
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:137
+    # specs/sglang/engine.yaml:177
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:138
+    # specs/sglang/engine.yaml:178
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:182
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:185
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:188
+    draft_is_eagle3: bool | None = None
+    """The draft model joins several layers of the target; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:190
+    draft_index_topk: int | None = None
+    """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
+    65536]; None unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:193
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:151
+    # specs/sglang/engine.yaml:196
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:154
+    # specs/sglang/engine.yaml:198
+    enable_deterministic_inference: bool
+    """The same prompt gives the same tokens beside any other."""
+    # specs/sglang/engine.yaml:200
+    enable_lora: bool
+    """Requests may have adapters."""
+    # specs/sglang/engine.yaml:201
+    kv_canary: bool
+    """Every key-value slot is checked against its request."""
+    # specs/sglang/engine.yaml:203
     attention_backend: AttentionBackend
     """Whose tables are kept between load and replay."""
-    # specs/sglang/engine.yaml:158
+    # specs/sglang/engine.yaml:207
     request_table_extra: int
     """Columns of the request table beyond the context, in which drafts have their slots; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:211
     sliding_window: int
     """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
     16777216].
     """
-    # specs/sglang/engine.yaml:165
+    # specs/sglang/engine.yaml:214
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:166
+    # specs/sglang/engine.yaml:215
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:167
+    # specs/sglang/engine.yaml:216
     flashinfer_workspace_bytes: int | None = None
     """What kernels of this backend work in, more for some models and for deterministic
     inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     """
-    # specs/sglang/engine.yaml:170
+    # specs/sglang/engine.yaml:219
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:173
+    # specs/sglang/engine.yaml:222
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:225
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:179
+    # specs/sglang/engine.yaml:228
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:181
+    # specs/sglang/engine.yaml:230
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:184
+    # specs/sglang/engine.yaml:233
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:186
+    # specs/sglang/engine.yaml:235
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:238
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:191
+    # specs/sglang/engine.yaml:240
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:194
+    # specs/sglang/engine.yaml:243
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:196
+    # specs/sglang/engine.yaml:245
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:199
+    # specs/sglang/engine.yaml:248
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -451,6 +536,7 @@ class Config:
         attn_dp_size: int = 1,
         attn_cp_size: int = 1,
         pp_size: int = 1,
+        ep_size: int = 1,
         enable_dp_attention: bool = False,
         cp_strategy: CpStrategy = CpStrategy.ZIGZAG,
         moe_a2a_backend: MoeA2aBackend = MoeA2aBackend.NONE,
@@ -459,6 +545,8 @@ class Config:
         disable_attn_tp_gather: bool = False,
         elastic_world_expanded: bool = False,
         mori_receive_bound: bool = False,
+        attn_tp_rank: int = 0,
+        latent_attention: bool = False,
         enable_pdmux: bool = False,
         enable_two_batch_overlap: bool = False,
         hip: bool = False,
@@ -471,20 +559,32 @@ class Config:
         speculative_num_draft_tokens: int | None = None,
         enable_multi_layer_eagle: bool | None = None,
         dllm_block_size: int = 0,
+        disaggregation_mode: DisaggregationMode = DisaggregationMode.NONE,
+        dllm_input_preparation: bool | None = None,
         request_pool_size: int | None = None,
         enable_decode_graph: bool = False,
+        disable_cuda_graph_padding: bool | None = None,
+        capture_max_requests: int | None = None,
         capture_requests: tuple[int, ...] | None = None,
         enable_prefill_graph: bool = False,
         prefill_graph_backend: PrefillGraphBackend | None = None,
+        capture_max_tokens: int | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
+        disable_chunked_prefix_cache: bool | None = None,
+        full_prefill_prefix_chunk_tokens: int | None = None,
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
         mamba_conv_length: int | None = None,
         draft_hidden_size: int | None = None,
+        draft_is_eagle3: bool | None = None,
+        draft_index_topk: int | None = None,
         draft_vocab_size: int | None = None,
         speculative_use_rejection_sampling: bool | None = None,
+        enable_deterministic_inference: bool = False,
+        enable_lora: bool = False,
+        kv_canary: bool = False,
         attention_backend: AttentionBackend = AttentionBackend.OTHER,
         request_table_extra: int | None = None,
         sliding_window: int = 0,
@@ -509,16 +609,20 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:29
+        # specs/sglang/engine.yaml:31
         if max_total_tokens_draft is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:81
+        # specs/sglang/engine.yaml:87
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:84
+        # specs/sglang/engine.yaml:90
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -531,20 +635,26 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:91
+        # specs/sglang/engine.yaml:97
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
-            speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:95
+            speculative_num_steps = (
+                7
+                if present(speculative_adaptive)
+                else 1
+                if speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                else 3
+            )
+        # specs/sglang/engine.yaml:101
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:98
+        # specs/sglang/engine.yaml:104
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -553,190 +663,191 @@ class Config:
                 lambda: (
                     max(present(speculative_adaptive_candidates))
                     if present(speculative_adaptive)
+                    else 16
+                    if speculative_algorithm == SpeculativeAlgorithm.DFLASH
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:98",
+                "specs/sglang/engine.yaml:104",
             )
-        # specs/sglang/engine.yaml:102
+        # specs/sglang/engine.yaml:108
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:117
+        if dllm_input_preparation is None and (dllm_block_size > 0):
+            dllm_input_preparation = False
+        # specs/sglang/engine.yaml:120
         if request_pool_size is None:
-            request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:113
-        if capture_requests is None and enable_decode_graph:
-            capture_requests = (
-                1,
-                2,
-                4,
-                8,
-                12,
-                16,
-                24,
-                32,
-                40,
-                48,
-                56,
-                64,
-                72,
-                80,
-                88,
-                96,
-                104,
-                112,
-                120,
-                128,
-                136,
-                144,
-                152,
-                160,
-                168,
-                176,
-                184,
-                192,
-                200,
-                208,
-                216,
-                224,
-                232,
-                240,
-                248,
-                256,
+            request_pool_size = max(max_running_requests, 1) * (
+                3
+                if disaggregation_mode == DisaggregationMode.DECODE and max_running_requests <= 32
+                else 1
             )
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:126
+        if disable_cuda_graph_padding is None and enable_decode_graph:
+            disable_cuda_graph_padding = False
+        # specs/sglang/engine.yaml:128
+        if capture_max_requests is None and enable_decode_graph:
+            capture_max_requests = 256 if tp_size < 4 else 512
+        # specs/sglang/engine.yaml:131
+        if capture_requests is None and enable_decode_graph:
+            capture_requests = tuple(
+                [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
+                if present(disable_cuda_graph_padding)
+                else [
+                    *range(1, min(9, present(capture_max_requests)), 1),
+                    *range(10, min(33, present(capture_max_requests)), 2),
+                    *range(40, min(65, present(capture_max_requests)), 4),
+                    *range(72, min(257, present(capture_max_requests)), 8),
+                    *range(272, present(capture_max_requests), 16),
+                    present(capture_max_requests),
+                ]
+                if speculative_algorithm != SpeculativeAlgorithm.NONE
+                else [
+                    *range(1, min(3, present(capture_max_requests)), 1),
+                    *range(4, min(13, present(capture_max_requests)), 4),
+                    *range(16, min(257, present(capture_max_requests)), 8),
+                    *range(272, min(512, present(capture_max_requests)), 16),
+                    *range(512, present(capture_max_requests), 32),
+                    present(capture_max_requests),
+                ]
+            )
+        # specs/sglang/engine.yaml:148
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:151
+        if capture_max_tokens is None and enable_prefill_graph:
+            capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
+        # specs/sglang/engine.yaml:154
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
-                4,
-                8,
-                12,
-                16,
-                20,
-                24,
-                28,
-                32,
-                48,
-                64,
-                80,
-                96,
-                112,
-                128,
-                144,
-                160,
-                176,
-                192,
-                208,
-                224,
-                240,
-                256,
-                288,
-                320,
-                352,
-                384,
-                416,
-                448,
-                480,
-                512,
-                576,
-                640,
-                704,
-                768,
-                832,
-                896,
-                960,
-                1024,
-                1280,
-                1536,
-                1792,
-                2048,
-                2304,
-                2560,
-                2816,
-                3072,
-                3328,
-                3584,
-                3840,
-                4096,
-                4608,
-                5120,
-                5632,
-                6144,
-                6656,
-                7168,
-                7680,
-                8192,
+                *range(4, min(32, present(capture_max_tokens)) + 1, 4),
+                *range(48, min(256, present(capture_max_tokens)) + 1, 16),
+                *range(288, min(512, present(capture_max_tokens)) + 1, 32),
+                *range(576, min(1024, present(capture_max_tokens)) + 1, 64),
+                *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
+                *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:131
+        # specs/sglang/engine.yaml:164
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:169
+        if disable_chunked_prefix_cache is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            disable_chunked_prefix_cache = False
+        # specs/sglang/engine.yaml:172
+        if full_prefill_prefix_chunk_tokens is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            full_prefill_prefix_chunk_tokens = (
+                chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
+            )
+        # specs/sglang/engine.yaml:178
         if draft_input_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:142
+        # specs/sglang/engine.yaml:182
         if mamba_conv_length is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:185
         if draft_hidden_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:188
+        if draft_is_eagle3 is None and (
+            speculative_algorithm
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
+        ):
+            draft_is_eagle3 = False
+        # specs/sglang/engine.yaml:190
+        if draft_index_topk is None and (
+            speculative_algorithm
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
+        ):
+            draft_index_topk = 0
+        # specs/sglang/engine.yaml:193
         if draft_vocab_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:196
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:158
+        # specs/sglang/engine.yaml:207
         if request_table_extra is None:
             request_table_extra = 4 + (
                 present(speculative_num_draft_tokens)
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:167
+        # specs/sglang/engine.yaml:216
         if flashinfer_workspace_bytes is None and (
             attention_backend == AttentionBackend.FLASHINFER
         ):
             flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:170
+        # specs/sglang/engine.yaml:219
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:222
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:225
         if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:179
+        # specs/sglang/engine.yaml:228
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:181
+        # specs/sglang/engine.yaml:230
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:191
+        # specs/sglang/engine.yaml:240
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:196
+        # specs/sglang/engine.yaml:245
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -756,6 +867,7 @@ class Config:
             attn_dp_size=attn_dp_size,
             attn_cp_size=attn_cp_size,
             pp_size=pp_size,
+            ep_size=ep_size,
             enable_dp_attention=enable_dp_attention,
             cp_strategy=cp_strategy,
             moe_a2a_backend=moe_a2a_backend,
@@ -764,6 +876,8 @@ class Config:
             disable_attn_tp_gather=disable_attn_tp_gather,
             elastic_world_expanded=elastic_world_expanded,
             mori_receive_bound=mori_receive_bound,
+            attn_tp_rank=attn_tp_rank,
+            latent_attention=latent_attention,
             enable_pdmux=enable_pdmux,
             enable_two_batch_overlap=enable_two_batch_overlap,
             hip=hip,
@@ -776,20 +890,32 @@ class Config:
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
+            disaggregation_mode=disaggregation_mode,
+            dllm_input_preparation=dllm_input_preparation,
             request_pool_size=request_pool_size,
             enable_decode_graph=enable_decode_graph,
+            disable_cuda_graph_padding=disable_cuda_graph_padding,
+            capture_max_requests=capture_max_requests,
             capture_requests=capture_requests,
             enable_prefill_graph=enable_prefill_graph,
             prefill_graph_backend=prefill_graph_backend,
+            capture_max_tokens=capture_max_tokens,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
+            disable_chunked_prefix_cache=disable_chunked_prefix_cache,
+            full_prefill_prefix_chunk_tokens=full_prefill_prefix_chunk_tokens,
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
             mamba_conv_length=mamba_conv_length,
             draft_hidden_size=draft_hidden_size,
+            draft_is_eagle3=draft_is_eagle3,
+            draft_index_topk=draft_index_topk,
             draft_vocab_size=draft_vocab_size,
             speculative_use_rejection_sampling=speculative_use_rejection_sampling,
+            enable_deterministic_inference=enable_deterministic_inference,
+            enable_lora=enable_lora,
+            kv_canary=kv_canary,
             attention_backend=attention_backend,
             request_table_extra=request_table_extra,
             sliding_window=sliding_window,
@@ -830,20 +956,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:26",
+            "specs/sglang/engine.yaml:28",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:29",
+            "specs/sglang/engine.yaml:31",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:78",
+            "specs/sglang/engine.yaml:84",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -852,47 +978,48 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:29",
+                    "specs/sglang/engine.yaml:31",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:29",
+                    "specs/sglang/engine.yaml:31",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:32"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:34"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:34",
+            "specs/sglang/engine.yaml:36",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:37"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:39"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:40"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:42"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:42"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:44"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:44")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:46")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:48")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:51")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:52")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:53")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:55")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:57")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:46")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:48")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:50")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:53")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:54")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:55")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:57")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:59")
+        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:60")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:58"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:61"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:59"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:62"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -908,37 +1035,39 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:62",
+            "specs/sglang/engine.yaml:65",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:66"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:69"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:68")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:71")
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:69"
-        )
-        problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:70"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:72"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:71"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:73"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:72")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:74"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:74"
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:76")
+        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:75")
+        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:76")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:78")
+        problems.boolean(
+            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:80"
+        )
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:82")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
-                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:81"
+                    "speculative_adaptive", self.speculative_adaptive, "specs/sglang/engine.yaml:87"
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:81",
+                    "specs/sglang/engine.yaml:87",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -947,14 +1076,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:90",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:84",
+                    "specs/sglang/engine.yaml:90",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -963,14 +1092,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:93",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:87",
+                    "specs/sglang/engine.yaml:93",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -979,14 +1108,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:91",
+                    "specs/sglang/engine.yaml:97",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:91",
+                    "specs/sglang/engine.yaml:97",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -995,14 +1124,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:101",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:95",
+                    "specs/sglang/engine.yaml:101",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1011,38 +1140,88 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:98",
+                    "specs/sglang/engine.yaml:104",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:98",
+                    "specs/sglang/engine.yaml:104",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:102",
+                    "specs/sglang/engine.yaml:108",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:102",
+                    "specs/sglang/engine.yaml:108",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:104"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:110"
         )
+        problems.choice(
+            "disaggregation_mode",
+            self.disaggregation_mode,
+            ("none", "prefill", "decode"),
+            "specs/sglang/engine.yaml:114",
+        )
+        if problems.passed("dllm_block_size"):
+            if self.dllm:
+                problems.boolean(
+                    "dllm_input_preparation",
+                    self.dllm_input_preparation,
+                    "specs/sglang/engine.yaml:117",
+                )
+            else:
+                problems.unset(
+                    "dllm_input_preparation",
+                    self.dllm_input_preparation,
+                    "dllm",
+                    "specs/sglang/engine.yaml:117",
+                )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:108"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:120"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:111"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:124"
         )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.boolean(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "specs/sglang/engine.yaml:126",
+                )
+            else:
+                problems.unset(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:126",
+                )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.integer(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:128",
+                )
+            else:
+                problems.unset(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:128",
+                )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
                 problems.integers(
@@ -1050,17 +1229,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:131",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:131",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:119"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:146"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1068,14 +1247,30 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:148",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:148",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.integer(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:151",
+                )
+            else:
+                problems.unset(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:151",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1084,14 +1279,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:154",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:154",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1103,18 +1298,48 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:164",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:131",
+                    "specs/sglang/engine.yaml:164",
                 )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:136")
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if self.whole_prefill_graph:
+                problems.boolean(
+                    "disable_chunked_prefix_cache",
+                    self.disable_chunked_prefix_cache,
+                    "specs/sglang/engine.yaml:169",
+                )
+            else:
+                problems.unset(
+                    "disable_chunked_prefix_cache",
+                    self.disable_chunked_prefix_cache,
+                    "whole_prefill_graph",
+                    "specs/sglang/engine.yaml:169",
+                )
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if self.whole_prefill_graph:
+                problems.integer(
+                    "full_prefill_prefix_chunk_tokens",
+                    self.full_prefill_prefix_chunk_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:172",
+                )
+            else:
+                problems.unset(
+                    "full_prefill_prefix_chunk_tokens",
+                    self.full_prefill_prefix_chunk_tokens,
+                    "whole_prefill_graph",
+                    "specs/sglang/engine.yaml:172",
+                )
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:176")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:137"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:177"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1123,14 +1348,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:178",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:178",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1139,14 +1364,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:182",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:142",
+                    "specs/sglang/engine.yaml:182",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1155,14 +1380,42 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:185",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:185",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.boolean(
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:188"
+                )
+            else:
+                problems.unset(
+                    "draft_is_eagle3",
+                    self.draft_is_eagle3,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:188",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_index_topk",
+                    self.draft_index_topk,
+                    0,
+                    65536,
+                    "specs/sglang/engine.yaml:190",
+                )
+            else:
+                problems.unset(
+                    "draft_index_topk",
+                    self.draft_index_topk,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:190",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1171,29 +1424,36 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:193",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:193",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:196",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:151",
+                    "specs/sglang/engine.yaml:196",
                 )
+        problems.boolean(
+            "enable_deterministic_inference",
+            self.enable_deterministic_inference,
+            "specs/sglang/engine.yaml:198",
+        )
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:200")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:201")
         problems.choice(
             "attention_backend",
             self.attention_backend,
@@ -1208,23 +1468,23 @@ class Config:
                 "trtllm_mla",
                 "dsa",
             ),
-            "specs/sglang/engine.yaml:154",
+            "specs/sglang/engine.yaml:203",
         )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
             0,
             1048576,
-            "specs/sglang/engine.yaml:158",
+            "specs/sglang/engine.yaml:207",
         )
         problems.integer(
-            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:162"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:211"
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:165"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:214"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:166"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:215"
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.FLASHINFER:
@@ -1233,14 +1493,14 @@ class Config:
                     self.flashinfer_workspace_bytes,
                     1,
                     17179869184,
-                    "specs/sglang/engine.yaml:167",
+                    "specs/sglang/engine.yaml:216",
                 )
             else:
                 problems.unset(
                     "flashinfer_workspace_bytes",
                     self.flashinfer_workspace_bytes,
                     "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:167",
+                    "specs/sglang/engine.yaml:216",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1249,48 +1509,48 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:219",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:170",
+                    "specs/sglang/engine.yaml:219",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:173"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:222"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:173",
+                    "specs/sglang/engine.yaml:222",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:176"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:225"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:176",
+                    "specs/sglang/engine.yaml:225",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:179")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:228")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:228",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1299,21 +1559,21 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:181",
+                    "specs/sglang/engine.yaml:230",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:181",
+                    "specs/sglang/engine.yaml:230",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:184"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:233"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:186")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:235")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:189"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:238"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1322,17 +1582,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:191",
+                    "specs/sglang/engine.yaml:240",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:191",
+                    "specs/sglang/engine.yaml:240",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:194"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:243"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1341,16 +1601,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:196",
+                    "specs/sglang/engine.yaml:245",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:196",
+                    "specs/sglang/engine.yaml:245",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:199")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:248")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1362,7 +1622,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:87",
+                "specs/sglang/engine.yaml:93",
             )
         if problems.passed(
             "tp_size",
@@ -1412,7 +1672,30 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:281",
+                    "specs/sglang/engine.yaml:339",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "full_prefill_max_req",
+            "full_prefill_prefix_chunk_tokens",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.prefix_chunks != (),
+                    "prefix_chunks has an element",
+                    "it is [chunks for chunks in [1, 2, 4, 8, 16] if chunks // 2 < "
+                    "cdiv(context_length, prefix_chunk_length)]",
+                    {
+                        "context_length": self.context_length,
+                        "enable_prefill_graph": self.enable_prefill_graph,
+                        "prefill_graph_backend": self.prefill_graph_backend,
+                        "full_prefill_max_req": self.full_prefill_max_req,
+                        "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
+                    },
+                    "specs/sglang/engine.yaml:382",
                 )
             )
         if problems.passed(
@@ -1467,7 +1750,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:298",
+                    "specs/sglang/engine.yaml:390",
                 )
             )
         if problems.passed(
@@ -1512,7 +1795,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:310",
+                    "specs/sglang/engine.yaml:402",
                 )
             )
         if problems.passed(
@@ -1562,7 +1845,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:340",
+                    "specs/sglang/engine.yaml:432",
                 )
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
@@ -1603,7 +1886,20 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:203",
+                "specs/sglang/engine.yaml:252",
+            )
+        if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
+            problems.constraint(
+                self.attn_tp_rank < self.attn_tp_size,
+                "attn_tp_rank < attn_tp_size",
+                "a rank of attention is one of them",
+                {
+                    "tp_size": self.tp_size,
+                    "attn_dp_size": self.attn_dp_size,
+                    "attn_cp_size": self.attn_cp_size,
+                    "attn_tp_rank": self.attn_tp_rank,
+                },
+                "specs/sglang/engine.yaml:254",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1614,7 +1910,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:205",
+                "specs/sglang/engine.yaml:256",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1625,7 +1921,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:207",
+                "specs/sglang/engine.yaml:258",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1648,7 +1944,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:210",
+                "specs/sglang/engine.yaml:261",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1669,7 +1965,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:213",
+                "specs/sglang/engine.yaml:264",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1693,7 +1989,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:216",
+                "specs/sglang/engine.yaml:267",
             )
         if problems.passed(
             "tp_size",
@@ -1730,7 +2026,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:219",
+                "specs/sglang/engine.yaml:270",
             )
         if problems.passed(
             "tp_size",
@@ -1762,7 +2058,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:222",
+                "specs/sglang/engine.yaml:273",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1773,7 +2069,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:224",
+                "specs/sglang/engine.yaml:275",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1785,7 +2081,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:226",
+                "specs/sglang/engine.yaml:277",
             )
         if problems.passed(
             "request_pool_size",
@@ -1808,7 +2104,51 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:228",
+                "specs/sglang/engine.yaml:279",
+            )
+        if problems.passed(
+            "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
+        ):
+            problems.constraint(
+                not self.speculative
+                or self.speculative_algorithm != SpeculativeAlgorithm.DFLASH
+                or (
+                    present(self.speculative_num_steps) == 1
+                    and present(self.speculative_eagle_topk) == 1
+                ),
+                "not speculative or speculative_algorithm != dflash or "
+                "speculative_num_steps == 1 and speculative_eagle_topk == 1",
+                "DFLASH computes its block in one step of one branch",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_num_steps": self.speculative_num_steps,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                },
+                "specs/sglang/engine.yaml:282",
+            )
+        if problems.passed("disaggregation_mode", "enable_decode_graph"):
+            problems.constraint(
+                self.disaggregation_mode != DisaggregationMode.PREFILL
+                or not self.enable_decode_graph,
+                "disaggregation_mode != prefill or not enable_decode_graph",
+                "a server of prompts has no decode graphs",
+                {
+                    "disaggregation_mode": self.disaggregation_mode,
+                    "enable_decode_graph": self.enable_decode_graph,
+                },
+                "specs/sglang/engine.yaml:285",
+            )
+        if problems.passed("disaggregation_mode", "enable_prefill_graph"):
+            problems.constraint(
+                self.disaggregation_mode != DisaggregationMode.DECODE
+                or not self.enable_prefill_graph,
+                "disaggregation_mode != decode or not enable_prefill_graph",
+                "a server that goes on from prompts has no prefill graphs",
+                {
+                    "disaggregation_mode": self.disaggregation_mode,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                },
+                "specs/sglang/engine.yaml:287",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1819,7 +2159,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:231",
+                "specs/sglang/engine.yaml:289",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1827,7 +2167,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:233",
+                "specs/sglang/engine.yaml:291",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1838,7 +2178,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:235",
+                "specs/sglang/engine.yaml:293",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1851,7 +2191,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:237",
+                "specs/sglang/engine.yaml:295",
             )
         if problems.passed(
             "context_length",
@@ -1938,6 +2278,71 @@ class Config:
             "enable_two_batch_overlap",
             "hip",
             "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_block_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.has_block_graph and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                                and self.has_draft_worker
+                                and self.has_block_graph
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer and "
+                    "(has_block_graph and has_draft_worker or speculative_algorithm == dflash"
+                    " and has_draft_worker and has_block_graph)) or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
             "speculative_adaptive",
             "speculative_num_draft_tokens",
             "enable_multi_layer_eagle",
@@ -1959,13 +2364,22 @@ class Config:
                                 and self.has_draft_worker
                                 and self.has_draft_extend_graph
                             )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                                and self.has_draft_extend_graph
+                            )
                         )
                     )
                     or self.most_keys <= 2147483647,
                     "not (has_draft_worker and has_draft_extend_graph and has_flashinfer and "
                     "(has_draft_extend_graph and has_draft_worker or speculative_algorithm =="
-                    " eagle and not adaptive and has_draft_worker and "
-                    "has_draft_extend_graph)) or most_keys <= 2147483647",
+                    " eagle and not adaptive and has_draft_worker and has_draft_extend_graph "
+                    "or speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+                    "and has_draft_worker and has_draft_extend_graph)) or most_keys <= "
+                    "2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
@@ -2071,6 +2485,10 @@ class Config:
                         and (
                             (self.adaptive and self.has_draft_worker)
                             or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                                and self.has_draft_worker
+                            )
+                            or (
                                 self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
                                 and not self.adaptive
                                 and self.has_draft_worker
@@ -2088,10 +2506,25 @@ class Config:
                                 self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
                                 and self.has_draft_worker
                             )
-                            or self.has_draft_worker
                             or (
                                 not self.dllm
                                 and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
                                 and self.require_mlp_sync
                                 and self.has_draft_worker
                             )
@@ -2099,12 +2532,17 @@ class Config:
                     )
                     or self.most_keys <= 2147483647,
                     "not (has_draft_worker and has_flashinfer and (adaptive and "
+                    "has_draft_worker or speculative_algorithm == dflash and has_draft_worker"
+                    " or speculative_algorithm == eagle and not adaptive and has_draft_worker"
+                    " or speculative_algorithm == eagle and has_draft_worker or not dllm and "
+                    "speculative_algorithm == eagle and has_draft_worker or "
+                    "speculative_algorithm == frozen_kv_mtp and has_draft_worker or not dllm "
+                    "and speculative_algorithm == eagle and require_mlp_sync and "
                     "has_draft_worker or speculative_algorithm == eagle and not adaptive and "
-                    "has_draft_worker or speculative_algorithm == eagle and has_draft_worker "
-                    "or not dllm and speculative_algorithm == eagle and has_draft_worker or "
-                    "speculative_algorithm == frozen_kv_mtp and has_draft_worker or "
-                    "has_draft_worker or not dllm and speculative_algorithm == eagle and "
-                    "require_mlp_sync and has_draft_worker)) or most_keys <= 2147483647",
+                    "require_mlp_sync and has_draft_worker or speculative_algorithm == eagle "
+                    "and require_mlp_sync and has_draft_worker or speculative_algorithm == "
+                    "frozen_kv_mtp and require_mlp_sync and has_draft_worker)) or most_keys "
+                    "<= 2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
@@ -2139,7 +2577,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:245
+    # specs/sglang/engine.yaml:303
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2161,13 +2599,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:302
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:243
+    # specs/sglang/engine.yaml:301
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -2201,13 +2639,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:250
+    # specs/sglang/engine.yaml:308
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:439
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2233,7 +2671,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:354
+    # specs/sglang/engine.yaml:446
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2245,19 +2683,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:358
+    # specs/sglang/engine.yaml:450
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:307
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:328
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2267,7 +2705,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:330
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2277,13 +2715,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:333
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:242
+    # specs/sglang/engine.yaml:300
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2344,7 +2782,7 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:241
+    # specs/sglang/engine.yaml:299
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
@@ -2370,13 +2808,13 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:305
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:263
+    # specs/sglang/engine.yaml:321
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2408,22 +2846,25 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:304
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:248
+    # specs/sglang/engine.yaml:306
     @cached_property
     def has_draft_worker(self) -> bool:
-        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
+        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
+        speculative_algorithm == dflash`.
+        """
         return self.speculative_algorithm in (
             SpeculativeAlgorithm.EAGLE,
             SpeculativeAlgorithm.FROZEN_KV_MTP,
+            SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:309
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2433,13 +2874,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:312
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:255
+    # specs/sglang/engine.yaml:313
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2457,7 +2898,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:318
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2469,7 +2910,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:318
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2483,19 +2924,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:325
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:278
+    # specs/sglang/engine.yaml:336
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:281
+    # specs/sglang/engine.yaml:339
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2504,70 +2945,28 @@ class Config:
         if not self.enable_decode_graph:
             return None
         return tuple(
-            min(rows, self.graph_rows)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+            sorted(
+                {
+                    min(rows, self.graph_rows)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+                }
+            )
         )
 
-    # specs/sglang/engine.yaml:287
+    # specs/sglang/engine.yaml:345
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:290
+    # specs/sglang/engine.yaml:348
     @cached_property
-    def tracks_mamba(self) -> bool:
-        """`mamba_extra_buffer and not speculative`."""
-        return self.mamba_extra_buffer and not self.speculative
+    def prepares_dllm_inputs(self) -> bool:
+        """`dllm_input_preparation if dllm else false`."""
+        return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:291
-    @cached_property
-    def whole_prefill_graph(self) -> bool:
-        """Prefill graphs hold the attention, so that the number of requests is fixed."""
-        return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
-        )
-
-    # specs/sglang/engine.yaml:294
-    @cached_property
-    def splits_prefill(self) -> bool:
-        """Ranks compute shares of a prompt in prefill graphs."""
-        return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
-            and self.attn_cp_size > 1
-        )
-
-    # specs/sglang/engine.yaml:297
-    @cached_property
-    def has_static_requests(self) -> bool:
-        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
-        return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
-        )
-
-    # specs/sglang/engine.yaml:298
-    @cached_property
-    def captured_tokens(self) -> tuple[int, ...] | None:
-        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
-        if not self.enable_prefill_graph:
-            return None
-        return tuple(
-            align_up(tokens, self.graph_multiple)
-            for tokens in present(self.capture_tokens)
-            if align_up(tokens, self.graph_multiple) >= self.cp_align
-            and tokens
-            <= (
-                present(self.full_prefill_max_req) * self.context_length
-                if self.whole_prefill_graph
-                else self.request_pool_size * self.context_length
-            )
-        )
-
-    # specs/sglang/engine.yaml:306
+    # specs/sglang/engine.yaml:398
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2577,7 +2976,193 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:310
+    # specs/sglang/engine.yaml:349
+    @cached_property
+    def seeds_drafts(self) -> bool:
+        """`has_draft_graph and speculative_use_rejection_sampling and
+        enable_deterministic_inference`.
+        """
+        return (
+            self.has_draft_graph
+            and present(self.speculative_use_rejection_sampling)
+            and self.enable_deterministic_inference
+        )
+
+    # specs/sglang/engine.yaml:389
+    @cached_property
+    def has_static_requests(self) -> bool:
+        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
+        )
+
+    # specs/sglang/engine.yaml:351
+    @cached_property
+    def joins_layers(self) -> bool | None:
+        """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            self.has_static_requests
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
+            and present(self.draft_is_eagle3)
+        )
+
+    # specs/sglang/engine.yaml:350
+    @cached_property
+    def embeds_prompts_target(self) -> bool:
+        """`enable_prefill_graph and is_multimodal`; of worker target."""
+        return self.enable_prefill_graph and self.is_multimodal
+
+    # specs/sglang/engine.yaml:350
+    @cached_property
+    def embeds_prompts_draft(self) -> bool | None:
+        """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
+
+    # specs/sglang/engine.yaml:354
+    @cached_property
+    def routes_shares(self) -> bool:
+        """Each attention rank has a share of the tokens."""
+        return self.require_gathered_buffer and not (
+            self.attn_cp_size > 1 and self.latent_attention
+        )
+
+    # specs/sglang/engine.yaml:357
+    @cached_property
+    def counts_real_tokens(self) -> bool:
+        """Expert routing skips padded rows."""
+        return (
+            self.ep_size > 1
+            or self.elastic_world_expanded
+            or self.enable_prefill_graph
+            or (
+                self.hip and self.enable_dp_attention and self.moe_a2a_backend == MoeA2aBackend.NONE
+            )
+        )
+
+    # specs/sglang/engine.yaml:362
+    @cached_property
+    def has_block_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == dflash`."""
+        return (
+            self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+        )
+
+    # specs/sglang/engine.yaml:363
+    @cached_property
+    def samples_blocks(self) -> bool:
+        """`has_block_graph and speculative_num_draft_tokens > 1`."""
+        return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
+
+    # specs/sglang/engine.yaml:364
+    @cached_property
+    def samples_over_ranks(self) -> bool:
+        """`samples_blocks and tp_size > 1`."""
+        return self.samples_blocks and self.tp_size > 1
+
+    # specs/sglang/engine.yaml:365
+    @cached_property
+    def proposed_tokens(self) -> int | None:
+        """Tokens of a block without its first, which the target has already chosen; None unless
+        speculative_algorithm == dflash.
+        """
+        if self.speculative_algorithm != SpeculativeAlgorithm.DFLASH:
+            return None
+        return present(self.speculative_num_draft_tokens) - 1
+
+    # specs/sglang/engine.yaml:370
+    @cached_property
+    def tracks_mamba(self) -> bool:
+        """`mamba_extra_buffer and not speculative`."""
+        return self.mamba_extra_buffer and not self.speculative
+
+    # specs/sglang/engine.yaml:371
+    @cached_property
+    def whole_prefill_graph(self) -> bool:
+        """Prefill graphs hold the attention, so that the number of requests is fixed."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+        )
+
+    # specs/sglang/engine.yaml:374
+    @cached_property
+    def chunks_prefixes(self) -> bool:
+        """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
+        return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
+
+    # specs/sglang/engine.yaml:376
+    @cached_property
+    def prefix_chunk_length(self) -> int | None:
+        """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
+        if not self.whole_prefill_graph:
+            return None
+        return max(
+            min(
+                present(self.full_prefill_prefix_chunk_tokens),
+                present(self.full_prefill_max_req) * self.context_length,
+            )
+            // present(self.full_prefill_max_req),
+            1,
+        )
+
+    # specs/sglang/engine.yaml:382
+    @cached_property
+    def prefix_chunks(self) -> tuple[int, ...] | None:
+        """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
+        if not self.whole_prefill_graph:
+            return None
+        return tuple(
+            sorted(
+                {
+                    chunks
+                    for chunks in [1, 2, 4, 8, 16]
+                    if chunks // 2 < cdiv(self.context_length, present(self.prefix_chunk_length))
+                }
+            )
+        )
+
+    # specs/sglang/engine.yaml:386
+    @cached_property
+    def splits_prefill(self) -> bool:
+        """Ranks compute shares of a prompt in prefill graphs."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
+            and self.attn_cp_size > 1
+        )
+
+    # specs/sglang/engine.yaml:390
+    @cached_property
+    def captured_tokens(self) -> tuple[int, ...] | None:
+        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
+        if not self.enable_prefill_graph:
+            return None
+        return tuple(
+            sorted(
+                {
+                    align_up(tokens, self.graph_multiple)
+                    for tokens in present(self.capture_tokens)
+                    if align_up(tokens, self.graph_multiple) >= self.cp_align
+                    and tokens
+                    <= (
+                        present(self.full_prefill_max_req) * self.context_length
+                        if self.whole_prefill_graph
+                        else self.request_pool_size * self.context_length
+                    )
+                }
+            )
+        )
+
+    # specs/sglang/engine.yaml:402
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2586,12 +3171,16 @@ class Config:
         if not self.enable_decode_graph:
             return None
         return tuple(
-            min(rows, self.graph_rows)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) % self.graph_multiple == 0
+            sorted(
+                {
+                    min(rows, self.graph_rows)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) % self.graph_multiple == 0
+                }
+            )
         )
 
-    # specs/sglang/engine.yaml:316
+    # specs/sglang/engine.yaml:408
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2603,7 +3192,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:318
+    # specs/sglang/engine.yaml:410
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2613,13 +3202,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:320
+    # specs/sglang/engine.yaml:412
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:322
+    # specs/sglang/engine.yaml:414
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2636,7 +3225,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:331
+    # specs/sglang/engine.yaml:423
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2644,7 +3233,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:427
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2653,7 +3242,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:429
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2663,7 +3252,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:340
+    # specs/sglang/engine.yaml:432
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2672,12 +3261,17 @@ class Config:
         if not self.has_frozen_graph:
             return None
         return tuple(
-            min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
+            sorted(
+                {
+                    min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple
+                    == 0
+                }
+            )
         )
 
-    # specs/sglang/engine.yaml:346
+    # specs/sglang/engine.yaml:438
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2685,7 +3279,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:359
+    # specs/sglang/engine.yaml:451
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2693,84 +3287,99 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:26"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:28"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:29",
+        "specs/sglang/engine.yaml:31",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:29",
+        "specs/sglang/engine.yaml:31",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:32"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:34"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:37"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:40"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:42"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:44"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:46"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:48"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:51"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:52"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:53"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:55"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:57"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:58"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:59"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:62"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:66"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:68"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:69"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:70"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:71"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:72"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:74"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:76"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:78"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:81"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:84"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:87"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:91"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:95"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:98"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:102"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:104"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:108"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:111"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:113"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:119"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:121"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:124"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:131"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:136"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:137"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:138"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:142"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:145"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:148"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:151"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:154"),
-    Argument("request_table_extra", int, "specs/sglang/engine.yaml:158"),
-    Argument("sliding_window", int, "specs/sglang/engine.yaml:162"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:165"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:166"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:167"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:170"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:173"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:176"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:179"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:181"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:184"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:186"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:189"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:191"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:194"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:196"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:199"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:34"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:36"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:39"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:42"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:44"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:46"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:48"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:50"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:53"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:54"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:55"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:57"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:59"),
+    Argument("ep_size", int, "specs/sglang/engine.yaml:60"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:61"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:62"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:65"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:69"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:71"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:72"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:73"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:74"),
+    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:75"),
+    Argument("latent_attention", bool, "specs/sglang/engine.yaml:76"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:78"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:80"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:82"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:84"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:87"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:90"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:93"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:97"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:101"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:104"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:108"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:110"),
+    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:114"),
+    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:117"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:120"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:124"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:126"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:128"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:131"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:146"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:148"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:151"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:154"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:164"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:169"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:172"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:176"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:177"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:178"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:182"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:185"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:188"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:190"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:193"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:196"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:198"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:200"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:201"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:203"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:207"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:211"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:214"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:215"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:216"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:219"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:222"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:225"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:228"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:230"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:233"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:235"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:238"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:240"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:243"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:245"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:248"),
 )

@@ -63,7 +63,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -92,7 +92,7 @@ def pad_capture(rows: Rows) -> Rows:
 def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -125,7 +125,7 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode decode as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -158,7 +158,7 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -177,7 +177,7 @@ def live_idle() -> Rows:
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
     requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:13
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -191,7 +191,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode idle as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -224,7 +224,7 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode target_verify as this runner has them, after decode_bucket."""
     requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:44, specs/sglang/transforms.yaml:22
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:51, specs/sglang/transforms.yaml:22
     requests, tokens = (
         next_in(requests, present(config.captured)),
         next_in(requests, present(config.captured))
@@ -352,9 +352,11 @@ class DecodeGraphTargetRunner:
                 | Mode.IDLE
                 | Mode.TARGET_VERIFY
             ):
-                return extents.padded.requests <= max(
-                    present(config.captured)
-                ) and not engine.replaced_embeds(live)
+                return (
+                    extents.padded.requests <= max(present(config.captured))
+                    and not engine.replaced_embeds(live)
+                    and not (config.enable_lora and engine.uncaptured_variant(live))
+                )
             case Mode.CAPTURE:
                 return True
             case _:
@@ -416,8 +418,12 @@ class DecodeGraphTargetRunner:
                 return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
-            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE:
-                return self._load_decode(live, extents, copy)
+            case Mode.DECODE:
+                return self._load_decoding(live, extents, copy)
+            case Mode.DLLM_EXTEND:
+                return self._load_dllm_extend(live, extents, copy)
+            case Mode.IDLE:
+                return self._load_idling(live, extents, copy)
             case Mode.TARGET_VERIFY:
                 return self._load_target_verify(live, extents, copy)
             case _:
@@ -436,7 +442,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -444,7 +450,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -453,7 +459,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -479,7 +485,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:53
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -506,7 +512,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:46",
+                place="specs/sglang/runners/decode_graph.yaml:53",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -534,7 +540,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -542,7 +548,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -551,7 +557,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -620,7 +626,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -628,7 +634,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -637,7 +643,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -656,7 +662,7 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_decode(requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decoding(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
@@ -668,7 +674,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:53
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -695,7 +701,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:46",
+                place="specs/sglang/runners/decode_graph.yaml:53",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -724,7 +730,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -732,7 +738,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -741,7 +747,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -763,7 +769,7 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_dllm_extend(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
@@ -775,7 +781,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:53
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -802,7 +808,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:46",
+                place="specs/sglang/runners/decode_graph.yaml:53",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -831,7 +837,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -839,7 +845,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -848,12 +854,12 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
@@ -865,7 +871,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:53
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -892,7 +898,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:46",
+                place="specs/sglang/runners/decode_graph.yaml:53",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -921,7 +927,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -929,7 +935,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -938,7 +944,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -974,7 +980,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:46
+        # specs/sglang/runners/decode_graph.yaml:53
         if pad and padded_rows.requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1001,7 +1007,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:46",
+                place="specs/sglang/runners/decode_graph.yaml:53",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1132,10 +1138,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1144,10 +1150,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1156,10 +1162,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1170,11 +1176,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1185,11 +1191,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1198,9 +1282,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1209,7 +1293,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
@@ -1238,6 +1322,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -1272,13 +1366,33 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
                 ),
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 dsa_page_table=views.dsa_page_table,
                 dsa_cache_seqlens=views.dsa_cache_seqlens,
                 dsa_kv_indptr=views.dsa_kv_indptr,
@@ -1326,6 +1440,7 @@ class DecodeGraphTargetRunner:
                 triton_attn_logits=views.triton_attn_logits,
                 triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
+                aux_hidden_states=None,
                 custom_mask=None,
                 graph_logits=None,
                 linear_next_token=None,
@@ -1368,30 +1483,60 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/dsa.yaml:15
         # specs/sglang/backends/dsa.yaml:18
         # specs/sglang/backends/dsa.yaml:20
@@ -1436,8 +1581,8 @@ class DecodeGraphTargetRunner:
         # specs/sglang/backends/triton.yaml:31
         # specs/sglang/backends/triton.yaml:35
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -1460,6 +1605,12 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             pipeline_hidden_states=views.pipeline_hidden_states
@@ -1514,6 +1665,7 @@ class DecodeGraphTargetRunner:
             triton_attn_logits=views.triton_attn_logits,
             triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
+            aux_hidden_states=None,
             custom_mask=None,
             graph_logits=None,
             linear_next_token=None,
@@ -1613,7 +1765,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1622,7 +1774,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1631,7 +1783,46 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
@@ -1650,6 +1841,12 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
@@ -1702,6 +1899,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.linear_next_token, None)
@@ -1748,11 +1946,25 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _check_sources_capturing(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1861,10 +2073,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1873,10 +2085,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1885,10 +2097,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1899,11 +2111,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1914,11 +2126,95 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:57
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:80
         if live.custom_mask is not None:
             check_source(
                 mode,
@@ -1927,10 +2223,10 @@ class DecodeGraphTargetRunner:
                 shape=((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
                 into=registry.custom_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:57",
+                place="specs/sglang/slots.yaml:80",
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1939,10 +2235,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
                 known=known,
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1951,7 +2247,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
                 known=known,
             )
         if self.debug.values:
@@ -1981,6 +2277,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         custom_mask = live.custom_mask
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
@@ -2017,6 +2323,13 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -2025,7 +2338,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 dsa_page_table=views.dsa_page_table,
                 dsa_cache_seqlens=views.dsa_cache_seqlens,
                 dsa_kv_indptr=views.dsa_kv_indptr,
@@ -2113,23 +2440,42 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:57
+        # specs/sglang/slots.yaml:80
         if custom_mask is not None:
             load_rows(
                 views.custom_mask,
@@ -2137,15 +2483,27 @@ class DecodeGraphTargetRunner:
                 (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
                 None,
             )
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/dsa.yaml:15
         # specs/sglang/backends/dsa.yaml:18
         # specs/sglang/backends/dsa.yaml:20
@@ -2196,8 +2554,8 @@ class DecodeGraphTargetRunner:
         # specs/sglang/backends/triton.yaml:31
         # specs/sglang/backends/triton.yaml:35
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2221,6 +2579,13 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             custom_mask=views.custom_mask if custom_mask is not None else None,
@@ -2373,7 +2738,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2382,7 +2747,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2391,7 +2756,46 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
@@ -2411,6 +2815,13 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.custom_mask, live.custom_mask)
@@ -2508,14 +2919,32 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
             )
 
-    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -2621,10 +3050,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2633,10 +3062,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2645,10 +3074,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2659,11 +3088,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2674,11 +3103,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -2687,9 +3194,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -2698,13 +3205,15 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
-            self._check_values_decode(live, mode)
+            self._check_values_decoding(live, mode)
 
-    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
-        """The slots of decode, dllm_extend, idle."""
+    def _load_decoding(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of decode."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2725,6 +3234,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -2759,6 +3278,12 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -2766,7 +3291,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 dsa_page_table=views.dsa_page_table,
                 dsa_cache_seqlens=views.dsa_cache_seqlens,
                 dsa_kv_indptr=views.dsa_kv_indptr,
@@ -2814,6 +3353,7 @@ class DecodeGraphTargetRunner:
                 triton_attn_logits=views.triton_attn_logits,
                 triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
+                aux_hidden_states=None,
                 custom_mask=None,
                 linear_next_token=None,
                 linear_next_sibling=None,
@@ -2826,7 +3366,7 @@ class DecodeGraphTargetRunner:
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
-            self._poison_decode(live)
+            self._poison_decoding(live)
         # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/backends/prepared.yaml:3
         # specs/sglang/slots.yaml:3
@@ -2855,31 +3395,61 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/dsa.yaml:15
         # specs/sglang/backends/dsa.yaml:18
         # specs/sglang/backends/dsa.yaml:20
@@ -2924,8 +3494,8 @@ class DecodeGraphTargetRunner:
         # specs/sglang/backends/triton.yaml:31
         # specs/sglang/backends/triton.yaml:35
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2948,6 +3518,12 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -3003,6 +3579,7 @@ class DecodeGraphTargetRunner:
             triton_attn_logits=views.triton_attn_logits,
             triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
+            aux_hidden_states=None,
             custom_mask=None,
             linear_next_token=None,
             linear_next_sibling=None,
@@ -3013,12 +3590,12 @@ class DecodeGraphTargetRunner:
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
-            self._require_unpoisoned_decode(batch, mode)
+            self._require_unpoisoned_decoding(batch, mode)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
         return batch
 
-    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3101,7 +3678,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3110,7 +3687,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3119,10 +3696,49 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
-    def _poison_decode(self, live: LiveBatch) -> None:
+    def _poison_decoding(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
@@ -3138,6 +3754,1888 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
+        poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+
+    def _require_unpoisoned_decoding(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+
+    def _check_sources_dllm_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        if self.debug.values:
+            self._check_values_dllm_extend(live, mode)
+
+    def _load_dllm_extend(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of dllm_extend."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                graph_logits=views.graph_logits,
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                verify_mask=None,
+                aux_hidden_states=None,
+                custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_dllm_extend(live)
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:49
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:74
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:77
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+        # specs/sglang/slots.yaml:89
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            verify_mask=None,
+            aux_hidden_states=None,
+            custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_dllm_extend(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_dllm_extend(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
+
+    def _poison_dllm_extend(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
+        poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+
+    def _require_unpoisoned_dllm_extend(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _load_idling(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
+        """The slots of idle."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows != padded:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                graph_logits=views.graph_logits,
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                verify_mask=None,
+                custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_idling(live)
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:49
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:77
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
+        # specs/sglang/slots.yaml:89
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            verify_mask=None,
+            custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_idling(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
@@ -3199,7 +5697,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)
 
-    def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_idling(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -3236,11 +5734,29 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
             )
 
     def _check_sources_target_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3349,10 +5865,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3361,10 +5877,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3373,10 +5889,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3387,11 +5903,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3402,11 +5918,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -3415,9 +6009,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -3426,7 +6020,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
             self._check_values_target_verify(live, mode)
@@ -3455,6 +6049,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -3490,6 +6094,13 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -3497,7 +6108,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 dsa_page_table=views.dsa_page_table,
                 dsa_cache_seqlens=views.dsa_cache_seqlens,
                 dsa_kv_indptr=views.dsa_kv_indptr,
@@ -3586,31 +6211,62 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/dsa.yaml:15
         # specs/sglang/backends/dsa.yaml:18
         # specs/sglang/backends/dsa.yaml:20
@@ -3661,8 +6317,8 @@ class DecodeGraphTargetRunner:
         # specs/sglang/backends/triton.yaml:31
         # specs/sglang/backends/triton.yaml:35
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -3686,6 +6342,13 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -3838,7 +6501,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3847,7 +6510,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3856,7 +6519,46 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
@@ -3876,6 +6578,13 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
@@ -3973,32 +6682,46 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _execute_adaptive_verify(
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:64
+        # specs/sglang/runners/decode_graph.yaml:77
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:65
+        # specs/sglang/runners/decode_graph.yaml:78
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:83
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:71
+            # specs/sglang/runners/decode_graph.yaml:84
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:74
+        # specs/sglang/runners/decode_graph.yaml:87
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:74",
+            place="specs/sglang/runners/decode_graph.yaml:87",
         )
         return output
 
@@ -4006,22 +6729,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:64
+        # specs/sglang/runners/decode_graph.yaml:77
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:65
+        # specs/sglang/runners/decode_graph.yaml:78
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:66
+        # specs/sglang/runners/decode_graph.yaml:79
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:70
+        # specs/sglang/runners/decode_graph.yaml:83
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:71
+            # specs/sglang/runners/decode_graph.yaml:84
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:74
+        # specs/sglang/runners/decode_graph.yaml:87
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:74",
+            place="specs/sglang/runners/decode_graph.yaml:87",
         )
         return output

@@ -62,7 +62,7 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:35,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -95,7 +95,40 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens = rows
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:35,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
+    # specs/sglang/transforms.yaml:37
+    requests, tokens = (
+        next_in(requests, present(config.captured_drafts)),
+        next_in(requests, present(config.captured_drafts)) * present(config.draft_extend_width),
+    )
+    return Rows(requests, tokens)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def live_idle_in_catch_up() -> Rows:
+    """Rows that the tensors bring in mode idle_in_catch_up."""
+    return Rows(requests=0, tokens=0)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    requests, tokens = rows
+    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:13
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.draft_extend_width)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        requests, tokens = ranks.max_of(
+            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        )
+    return Rows(requests, tokens)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
+    requests, tokens = rows
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
     # specs/sglang/transforms.yaml:37
     requests, tokens = (
         next_in(requests, present(config.captured_drafts)),
@@ -112,6 +145,14 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and not config.adaptive
+            and config.has_draft_worker
+            and config.has_draft_extend_graph,
+        ),
+        (
+            Mode.IDLE_IN_CATCH_UP,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_draft_extend_graph,
         ),
@@ -197,6 +238,8 @@ class DraftExtendGraphDraftRunner:
                 return self._extents_capture_draft_extend(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._extents_idle_in_catch_up(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -213,7 +256,7 @@ class DraftExtendGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT_EXTEND:
                 return True
-            case Mode.DRAFT_EXTEND:
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return extents.padded.requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
@@ -240,8 +283,8 @@ class DraftExtendGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT_EXTEND:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DRAFT_EXTEND:
-                return self._execute_extending(live, engine, pad)
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                return self._execute_draft_extend(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -277,7 +320,7 @@ class DraftExtendGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftExtendGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND:
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return self._load_catching_up(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -393,7 +436,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:37
+        # specs/sglang/runners/draft_extend_graph.yaml:38
         if pad and padded_rows.requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -417,7 +460,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:37",
+                place="specs/sglang/runners/draft_extend_graph.yaml:38",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -438,6 +481,82 @@ class DraftExtendGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_drafts) * draft_extend_width",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _extents_idle_in_catch_up(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_catch_up()
+            if sources:
+                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_catch_up(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/draft_extend_graph.yaml:38
+        if pad and padded_rows.requests > max(present(config.captured_drafts)):
+            raise broken_relation(
+                "idle_in_catch_up",
+                "requests <= max(captured_drafts)",
+                {
+                    "requests": padded_rows.requests,
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/draft_extend_graph.yaml:38",
+            )
+        if pad:
+            padded_rows = fit_idle_in_catch_up(config, padded_rows)
+        check_extent(
+            "idle_in_catch_up",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0 // draft_extend_width, "
+            "min(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
+            "max(captured_drafts))), captured_drafts)",
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0 // draft_extend_width, "
+            "min(align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
+            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
+            "max(captured_drafts))), captured_drafts) * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -533,7 +652,7 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -542,9 +661,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:125",
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -555,10 +674,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -569,10 +688,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -583,10 +702,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -597,10 +716,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -609,7 +728,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -617,7 +736,7 @@ class DraftExtendGraphDraftRunner:
     def _load_catching_up(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> DraftExtendGraphDraftBatch:
-        """The slots of capture_draft_extend, draft_extend."""
+        """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -673,6 +792,7 @@ class DraftExtendGraphDraftRunner:
                 num_accept_tokens=num_accept_tokens,
                 select_index=select_index,
                 draft_mamba_track_indices=draft_mamba_track_indices,
+                draft_extend_seed_topk=views.draft_extend_seed_topk,
                 draft_logits=views.draft_logits,
                 dsa_page_table=views.dsa_page_table,
                 dsa_cache_seqlens=views.dsa_cache_seqlens,
@@ -741,14 +861,14 @@ class DraftExtendGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -756,7 +876,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -764,7 +884,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -774,13 +894,14 @@ class DraftExtendGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:114
+        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:148
         # specs/sglang/backends/dsa.yaml:15
         # specs/sglang/backends/dsa.yaml:18
         # specs/sglang/backends/dsa.yaml:20
@@ -821,8 +942,8 @@ class DraftExtendGraphDraftRunner:
         # specs/sglang/backends/triton.yaml:31
         # specs/sglang/backends/triton.yaml:35
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -849,6 +970,7 @@ class DraftExtendGraphDraftRunner:
             draft_mamba_track_indices=views.draft_mamba_track_indices
             if draft_mamba_track_indices is not None
             else None,
+            draft_extend_seed_topk=views.draft_extend_seed_topk,
             draft_logits=views.draft_logits,
             dsa_page_table=views.dsa_page_table,
             dsa_cache_seqlens=views.dsa_cache_seqlens,
@@ -974,7 +1096,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -983,7 +1105,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -992,7 +1114,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1001,7 +1123,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1010,7 +1132,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
@@ -1031,6 +1153,7 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
         poison_around(self.registry.select_index, live.select_index)
         poison_around(self.registry.draft_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.draft_extend_seed_topk, None)
         poison_around(self.registry.draft_logits, None)
         poison_around(self.registry.dsa_page_table, None)
         poison_around(self.registry.dsa_cache_seqlens, None)
@@ -1108,76 +1231,76 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:107"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
 
     def _execute_capturing(
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:52
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:53
-        engine.plan_draft_extend(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:54
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:55
         engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:58
+        # specs/sglang/runners/draft_extend_graph.yaml:59
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:59
+            # specs/sglang/runners/draft_extend_graph.yaml:60
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:62
+        # specs/sglang/runners/draft_extend_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:62",
+            place="specs/sglang/runners/draft_extend_graph.yaml:63",
         )
         return output
 
-    def _execute_extending(
+    def _execute_draft_extend(
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:52
-        batch = self.load(live, pad=pad)
+        """The steps of draft_extend, idle_in_catch_up."""
         # specs/sglang/runners/draft_extend_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:54
         engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:58
+        # specs/sglang/runners/draft_extend_graph.yaml:59
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:59
+            # specs/sglang/runners/draft_extend_graph.yaml:60
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:62
+        # specs/sglang/runners/draft_extend_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:62",
+            place="specs/sglang/runners/draft_extend_graph.yaml:63",
         )
         return output

@@ -64,6 +64,18 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
     return rows
 
 
+# specs/sglang/modes/dflash_draft.yaml:1
+def live_dflash_draft(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode dflash_draft."""
+    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+def pad_dflash_draft(rows: Rows) -> Rows:
+    """Rows in mode dflash_draft, which nothing pads."""
+    return rows
+
+
 # specs/sglang/modes/draft_extend.yaml:1
 def live_draft_extend(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode draft_extend."""
@@ -149,26 +161,6 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     return Rows(requests, tokens)
 
 
-# specs/sglang/modes/idle.yaml:1
-def live_idle() -> Rows:
-    """Rows that the tensors bring in mode idle."""
-    return Rows(requests=0, tokens=0)
-
-
-# specs/sglang/modes/idle.yaml:1
-def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens = rows
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:13
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        requests, tokens = ranks.max_of(
-            padded // tokens_per_request, padded, collective="mlp_sync_rows"
-        )
-    return Rows(requests, tokens)
-
-
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def live_idle_beside_extend() -> Rows:
     """Rows that the tensors bring in mode idle_beside_extend."""
@@ -192,10 +184,75 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     return Rows(requests, tokens)
 
 
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def live_idle_in_catch_up() -> Rows:
+    """Rows that the tensors bring in mode idle_in_catch_up."""
+    return Rows(requests=0, tokens=0)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    requests, tokens = rows
+    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:13
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.draft_extend_width)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        requests, tokens = ranks.max_of(
+            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        )
+    return Rows(requests, tokens)
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def live_idle_in_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_draft."""
+    return Rows(requests=0, tokens=0)
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_draft after mlp_sync_rows."""
+    requests, tokens = rows
+    # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:13
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.speculative_eagle_topk)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        requests, tokens = ranks.max_of(
+            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        )
+    return Rows(requests, tokens)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def live_idle_in_frozen_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_frozen_draft."""
+    return Rows(requests=0, tokens=0)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    requests, tokens = rows
+    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
+    # specs/sglang/transforms.yaml:13
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        requests, tokens = ranks.max_of(
+            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        )
+    return Rows(requests, tokens)
+
+
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
+        (
+            Mode.DFLASH_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.DFLASH and config.has_draft_worker,
+        ),
         (
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
@@ -217,11 +274,29 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.has_draft_worker,
         ),
-        (Mode.IDLE, config.has_draft_worker),
         (
             Mode.IDLE_BESIDE_EXTEND,
             not config.dllm
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_CATCH_UP,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_FROZEN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.require_mlp_sync
             and config.has_draft_worker,
         ),
@@ -304,6 +379,8 @@ class EagerDraftRunner:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
+            case Mode.DFLASH_DRAFT:
+                return self._extents_dflash_draft(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
             case Mode.EAGLE_DRAFT:
@@ -312,10 +389,14 @@ class EagerDraftRunner:
                 return self._extents_extend(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
-            case Mode.IDLE:
-                return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._extents_idle_beside_extend(live, pad, sources)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._extents_idle_in_catch_up(live, pad, sources)
+            case Mode.IDLE_IN_DRAFT:
+                return self._extents_idle_in_draft(live, pad, sources)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -349,6 +430,7 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -356,8 +438,8 @@ class EagerDraftRunner:
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 return self._execute_decoding(live, engine, pad)
-            case Mode.IDLE:
-                return self._execute_idle(live, engine, pad)
+            case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._execute_idling(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -597,12 +679,19 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
             ):
                 return self._load_extending(live, extents, copy)
-            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT | Mode.IDLE:
+            case (
+                Mode.EAGLE_DRAFT
+                | Mode.FROZEN_KV_DRAFT
+                | Mode.IDLE_IN_CATCH_UP
+                | Mode.IDLE_IN_DRAFT
+                | Mode.IDLE_IN_FROZEN_DRAFT
+            ):
                 return self._load_eagle_draft(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -618,7 +707,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -626,7 +715,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -635,7 +724,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -690,6 +779,61 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/dflash_draft.yaml:1
+    def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        # specs/sglang/modes/dflash_draft.yaml:7
+        requests = whole_number(
+            "dflash_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_draft.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_draft",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_draft.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_dflash_draft(config, requests)
+        if sources:
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
+        )
+        check_extent(
+            "dflash_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "dflash_draft",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "dflash_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * speculative_num_draft_tokens",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/draft_extend.yaml:1
     def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -733,8 +877,10 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
-            "else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
+            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -744,8 +890,10 @@ class EagerDraftRunner:
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0) if require_mlp_sync "
-            "else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
+            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+            "and 1 < num_dp_ranks else 0) if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -803,8 +951,10 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk, 0) if "
-            "require_mlp_sync else max_running_requests",
+            "attn_tp_size), cp_align) // speculative_eagle_topk, 0 // "
+            "speculative_eagle_topk if speculative_algorithm == eagle and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0) if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "eagle_draft",
@@ -975,60 +1125,6 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle()
-            if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        check_extent(
-            "idle",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
-            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        check_extent(
-            "idle",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
-        )
-        return Extents(rows, padded_rows)
-
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _extents_idle_beside_extend(
         self, live: LiveBatch, pad: bool | Offer, sources: bool
@@ -1077,6 +1173,138 @@ class EagerDraftRunner:
             binding="max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) "
             "if not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else"
             " 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _extents_idle_in_catch_up(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_catch_up()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_catch_up(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0 // draft_extend_width, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_draft()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        check_extent(
+            "idle_in_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0 // speculative_eagle_topk, align_up(align_up(max_running_requests "
+            "* speculative_eagle_topk, attn_tp_size), cp_align) // "
+            "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _extents_idle_in_frozen_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_frozen_draft()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_frozen_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        check_extent(
+            "idle_in_frozen_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_frozen_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1217,9 +1445,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1228,9 +1456,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1239,9 +1467,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1252,10 +1480,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1266,14 +1494,16 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
+        """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
+        idle_beside_extend.
+        """
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1325,7 +1555,21 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 flashinfer_kv_indptr=views.flashinfer_kv_indptr,
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
@@ -1377,20 +1621,32 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/flashinfer.yaml:16
         # specs/sglang/backends/flashinfer.yaml:19
         # specs/sglang/backends/flashinfer.yaml:21
@@ -1556,7 +1812,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1565,7 +1821,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1574,7 +1830,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1660,11 +1916,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1744,7 +2000,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -1756,7 +2011,6 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
-                known=known,
             )
         # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
@@ -1770,9 +2024,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1781,9 +2035,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1792,9 +2046,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1805,10 +2059,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1819,14 +2073,16 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
     def _load_eagle_draft(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of eagle_draft, frozen_kv_draft, idle."""
+        """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
+        idle_in_frozen_draft.
+        """
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1872,7 +2128,21 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 flashinfer_kv_indptr=views.flashinfer_kv_indptr,
                 flashinfer_qo_indptr=views.flashinfer_qo_indptr,
                 flashinfer_last_page_len=views.flashinfer_last_page_len,
@@ -1920,20 +2190,32 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         # specs/sglang/backends/flashinfer.yaml:16
         # specs/sglang/backends/flashinfer.yaml:19
         # specs/sglang/backends/flashinfer.yaml:21
@@ -2072,7 +2354,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2081,7 +2363,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2090,7 +2372,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
@@ -2161,11 +2443,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _execute_extending(
@@ -2174,7 +2456,9 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
+        """The steps of adaptive_draft_extend, dflash_draft, draft_extend, extend,
+        idle_beside_extend.
+        """
         config = self.config
         # specs/sglang/runners/eager.yaml:48
         inputs = engine.collect_inputs(live)
@@ -2259,13 +2543,13 @@ class EagerDraftRunner:
         )
         return output
 
-    def _execute_idle(
+    def _execute_idling(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of idle."""
+        """The steps of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
         config = self.config
         # specs/sglang/runners/eager.yaml:48
         inputs = engine.collect_inputs(live)

@@ -110,6 +110,40 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     return Rows(requests, tokens)
 
 
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def live_idle_in_frozen_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_frozen_draft."""
+    return Rows(requests=0, tokens=0)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    requests, tokens = rows
+    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
+    # specs/sglang/transforms.yaml:13
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        requests, tokens = ranks.max_of(
+            padded // tokens_per_request, padded, collective="mlp_sync_rows"
+        )
+    return Rows(requests, tokens)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
+    requests, tokens = rows
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
+    # specs/sglang/transforms.yaml:42
+    requests, tokens = (
+        next_in(requests, present(config.captured_branches)),
+        next_in(requests, present(config.captured_branches)),
+    )
+    return Rows(requests, tokens)
+
+
 def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
@@ -117,6 +151,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.FROZEN_KV_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            and config.has_draft_worker
+            and config.has_frozen_graph,
+        ),
+        (
+            Mode.IDLE_IN_FROZEN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_frozen_graph,
         ),
@@ -202,6 +243,8 @@ class FrozenKvGraphDraftRunner:
                 return self._extents_capture_frozen(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -216,7 +259,7 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return True
-            case Mode.FROZEN_KV_DRAFT:
+            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 return extents.padded.requests <= max(
                     present(config.captured_branches)
                 ) and not engine.outvoted(live)
@@ -243,8 +286,8 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.FROZEN_KV_DRAFT:
-                return self._execute_decoding(live, engine, pad)
+            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._execute_frozen_kv_draft(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -277,7 +320,7 @@ class FrozenKvGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> FrozenKvGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT:
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 return self._load_frozen_drafting(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -445,6 +488,83 @@ class FrozenKvGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _extents_idle_in_frozen_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_frozen_draft()
+            if sources:
+                self._check_sources_frozen_drafting(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_frozen_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/frozen_kv_graph.yaml:25
+        if pad and padded_rows.requests > max(present(config.captured_branches)):
+            raise broken_relation(
+                "idle_in_frozen_draft",
+                "requests <= max(captured_branches)",
+                {
+                    "requests": padded_rows.requests,
+                    "captured_branches": config.captured_branches,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_eagle_topk": config.speculative_eagle_topk,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/frozen_kv_graph.yaml:25",
+            )
+        if pad:
+            padded_rows = fit_idle_in_frozen_draft(config, padded_rows)
+        check_extent(
+            "idle_in_frozen_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0, min(align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
+            "max(captured_branches))), captured_branches)",
+        )
+        check_extent(
+            "idle_in_frozen_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(align_up(align_up(max_running_requests * "
+            "speculative_eagle_topk, attn_tp_size), cp_align) if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
+            "max(captured_branches))), captured_branches)",
+        )
+        return Extents(rows, padded_rows)
+
     def _check_sources_frozen_drafting(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
@@ -513,7 +633,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:117
+        # specs/sglang/slots.yaml:151
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -528,9 +648,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:117",
+                place="specs/sglang/slots.yaml:151",
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:155
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -542,7 +662,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -551,7 +671,7 @@ class FrozenKvGraphDraftRunner:
     def _load_frozen_drafting(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> FrozenKvGraphDraftBatch:
-        """The slots of capture_frozen, frozen_kv_draft."""
+        """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -615,11 +735,11 @@ class FrozenKvGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:117
+        # specs/sglang/slots.yaml:151
         if views.frozen_hidden_states is not None:
             load_rows(
                 views.frozen_hidden_states,
@@ -627,7 +747,7 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 None,
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:155
         if views.frozen_bonus_tokens is not None:
             load_rows(
                 views.frozen_bonus_tokens,
@@ -635,13 +755,13 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 0,
             )
-        # specs/sglang/slots.yaml:124
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:158
+        # specs/sglang/slots.yaml:162
         # specs/sglang/backends/triton.yaml:11
         # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:49
-        # specs/sglang/backends/triton.yaml:58
-        # specs/sglang/backends/triton.yaml:61
+        # specs/sglang/backends/triton.yaml:50
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -728,7 +848,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
             )
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
@@ -777,7 +897,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
             )
 
     def _execute_capturing(
@@ -804,10 +924,10 @@ class FrozenKvGraphDraftRunner:
         )
         return output
 
-    def _execute_decoding(
+    def _execute_frozen_kv_draft(
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of frozen_kv_draft."""
+        """The steps of frozen_kv_draft, idle_in_frozen_draft."""
         # specs/sglang/runners/frozen_kv_graph.yaml:40
         batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:41

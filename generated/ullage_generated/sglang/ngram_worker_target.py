@@ -216,7 +216,7 @@ class NgramWorkerTargetRunner:
         config = self.config
         mode = live.mode.value
         registry = self.registry
-        # specs/sglang/slots.yaml:153
+        # specs/sglang/slots.yaml:235
         if registry.ngram_draft_tokens is not None and (
             live.draft_tokens is not None or rows.tokens > 0
         ):
@@ -227,11 +227,11 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens,),
                 into=registry.ngram_draft_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:153",
+                place="specs/sglang/slots.yaml:235",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:156
+        # specs/sglang/slots.yaml:238
         if registry.tree_mask is not None and (
             live.tree_mask is not None
             or rows.tokens * present(config.speculative_num_draft_tokens) > 0
@@ -243,7 +243,7 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens * present(config.speculative_num_draft_tokens),),
                 into=registry.tree_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:156",
+                place="specs/sglang/slots.yaml:238",
                 known=known,
             )
         if self.debug.values:
@@ -287,10 +287,10 @@ class NgramWorkerTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_proposing(live)
-        # specs/sglang/slots.yaml:153
+        # specs/sglang/slots.yaml:235
         if views.ngram_draft_tokens is not None:
             load_rows(views.ngram_draft_tokens, ngram_draft_tokens, rows.tokens, None)
-        # specs/sglang/slots.yaml:156
+        # specs/sglang/slots.yaml:238
         if views.tree_mask is not None:
             load_rows(
                 views.tree_mask,
@@ -298,10 +298,10 @@ class NgramWorkerTargetRunner:
                 rows.tokens * present(config.speculative_num_draft_tokens),
                 None,
             )
-        # specs/sglang/slots.yaml:159
-        # specs/sglang/slots.yaml:162
-        # specs/sglang/slots.yaml:165
-        # specs/sglang/slots.yaml:168
+        # specs/sglang/slots.yaml:241
+        # specs/sglang/slots.yaml:244
+        # specs/sglang/slots.yaml:247
+        # specs/sglang/slots.yaml:250
         batch = NgramWorkerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -331,7 +331,7 @@ class NgramWorkerTargetRunner:
                 live.draft_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:153",
+                place="specs/sglang/slots.yaml:235",
             )
 
     def _poison_proposing(self, live: LiveBatch) -> None:

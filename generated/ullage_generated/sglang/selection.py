@@ -26,6 +26,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    dflash_graph_draft,
+    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -40,12 +42,15 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .dflash_graph_draft import DflashGraphDraftRunner
+from .dflash_worker_draft import DflashWorkerDraftRunner
 from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetFacts,
+    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -176,7 +181,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -184,7 +189,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -193,7 +198,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -234,7 +239,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -242,7 +247,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -251,7 +256,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -364,7 +369,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -372,7 +377,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -381,7 +386,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -503,10 +508,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -518,10 +523,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -530,10 +535,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -544,11 +549,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -559,7 +564,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -646,7 +651,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -658,7 +663,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -667,7 +672,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -855,10 +860,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -870,10 +875,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -882,10 +887,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -896,11 +901,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -911,7 +916,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1025,7 +1030,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1037,7 +1042,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1046,7 +1051,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1069,7 +1074,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1077,7 +1082,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -1086,7 +1091,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1211,10 +1216,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1226,10 +1231,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1238,10 +1243,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1252,11 +1257,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1267,7 +1272,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1354,7 +1359,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1366,7 +1371,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1375,7 +1380,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1545,7 +1550,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1553,7 +1558,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -1562,7 +1567,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -1670,10 +1675,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1685,10 +1690,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1697,10 +1702,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1711,11 +1716,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1726,7 +1731,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1813,7 +1818,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1825,7 +1830,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1834,7 +1839,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2005,10 +2010,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2020,10 +2025,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2032,10 +2037,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2046,11 +2051,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2061,7 +2066,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2175,7 +2180,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2187,7 +2192,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2196,7 +2201,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2615,10 +2620,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2630,10 +2635,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2642,10 +2647,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2656,11 +2661,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2671,7 +2676,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2785,7 +2790,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2797,7 +2802,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2806,7 +2811,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2829,7 +2834,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:87
+            # specs/sglang/engine.yaml:93
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2837,7 +2842,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                 )
             )
             if config.adaptive:
@@ -2846,7 +2851,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:87",
+                    place="specs/sglang/engine.yaml:93",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -2971,10 +2976,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2986,10 +2991,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2998,10 +3003,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3012,11 +3017,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3027,7 +3032,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3114,7 +3119,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3126,7 +3131,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3135,7 +3140,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3151,6 +3156,7 @@ class TargetRunners:
 
 
 class DraftRunnersFacts(
+    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -3186,6 +3192,16 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.dflash_graph = (
+            DflashGraphDraftRunner(config, device=device, debug=debug, arenas=arenas)
+            if config.has_block_graph
+            else None
+        )
+        self.dflash_worker = (
+            DflashWorkerDraftRunner(config, device=device, debug=debug, arenas=arenas)
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None
+        )
         self.draft_extend_graph = (
             DraftExtendGraphDraftRunner(
                 config, ranks=ranks, device=device, debug=debug, arenas=arenas
@@ -3220,6 +3236,8 @@ class DraftRunners:
             else None
         )
         runners = (
+            self.dflash_graph,
+            self.dflash_worker,
             self.draft_extend_graph,
             self.draft_graph,
             self.eager,
@@ -3233,7 +3251,9 @@ class DraftRunners:
     def select(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3253,6 +3273,8 @@ class DraftRunners:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._select_adaptive_draft_extend(live, engine)
+            case Mode.CAPTURE_BLOCK:
+                return self._select_capture_block(live, engine)
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
             case Mode.CAPTURE_DRAFT_EXTEND:
@@ -3263,6 +3285,10 @@ class DraftRunners:
                 return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.DFLASH_BLOCK:
+                return self._select_dflash_block(live, engine)
+            case Mode.DFLASH_DRAFT:
+                return self._select_dflash_draft(live, engine)
             case Mode.DRAFT_EXTEND:
                 return self._select_draft_extend(live, engine)
             case Mode.EAGLE_DRAFT:
@@ -3271,10 +3297,14 @@ class DraftRunners:
                 return self._select_extend(live, engine)
             case Mode.FROZEN_KV_DRAFT:
                 return self._select_frozen_kv_draft(live, engine)
-            case Mode.IDLE:
-                return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._select_idle_beside_extend(live, engine)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._select_idle_in_catch_up(live, engine)
+            case Mode.IDLE_IN_DRAFT:
+                return self._select_idle_in_draft(live, engine)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._select_idle_in_frozen_draft(live, engine)
             case _:
                 raise self._unknown(live.mode)
 
@@ -3285,7 +3315,9 @@ class DraftRunners:
     def _select_adaptive_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3295,7 +3327,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:87
+        # specs/sglang/engine.yaml:93
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3303,7 +3335,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
             )
         )
         if config.adaptive:
@@ -3312,7 +3344,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:87",
+                place="specs/sglang/engine.yaml:93",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3337,11 +3369,92 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return self.eager, offer
 
+    # specs/sglang/modes/capture_block.yaml:1
+    def _select_capture_block(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_block."""
+        config = self.config
+        # specs/sglang/engine.yaml:93
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "capture_block",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:93",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "capture_block",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:93",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/capture_block.yaml:7
+        requests = whole_number(
+            "capture_block",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_block.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured)):
+            raise out_of_range(
+                "capture_block",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured)),
+                place="specs/sglang/modes/capture_block.yaml:7",
+                upper="max(captured)",
+                values={
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = dflash_graph_draft.live_capture_block(config, requests)
+        padded_rows = dflash_graph_draft.pad_capture_block(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.dflash_graph), offer
+
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3395,7 +3508,9 @@ class DraftRunners:
     def _select_capture_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3449,7 +3564,9 @@ class DraftRunners:
     def _select_capture_frozen(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3504,7 +3621,9 @@ class DraftRunners:
     def _select_capture_multi_layer(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3558,7 +3677,9 @@ class DraftRunners:
     def _select_capture_prefill(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3613,11 +3734,113 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
 
+    # specs/sglang/modes/dflash_block.yaml:1
+    def _select_dflash_block(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode dflash_block."""
+        config = self.config
+        # specs/sglang/modes/dflash_block.yaml:7
+        requests = whole_number(
+            "dflash_block",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_block.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_block",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_block.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = dflash_worker_draft.live_dflash_block(config, requests)
+        padded_rows = dflash_worker_draft.pad_dflash_block(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.dflash_worker), offer
+
+    # specs/sglang/modes/dflash_draft.yaml:1
+    def _select_dflash_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode dflash_draft."""
+        config = self.config
+        # specs/sglang/engine.yaml:93
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "dflash_draft",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:93",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "dflash_draft",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:93",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/dflash_draft.yaml:7
+        requests = whole_number(
+            "dflash_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_draft.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_draft",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_draft.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = dflash_graph_draft.live_dflash_draft(config, requests)
+        padded_rows = dflash_graph_draft.pad_dflash_draft(rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, False)
+        # specs/sglang/runners/dflash_graph.yaml:1
+        if self.dflash_graph is not None and self.dflash_graph.can_run(live, extents, engine):
+            return self.dflash_graph, offer
+        return self.eager, offer
+
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3782,7 +4005,9 @@ class DraftRunners:
     def _select_eagle_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3961,7 +4186,9 @@ class DraftRunners:
     def _select_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4106,7 +4333,9 @@ class DraftRunners:
     def _select_frozen_kv_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4259,305 +4488,13 @@ class DraftRunners:
             return self.frozen_kv_graph, offer
         return self.eager, offer
 
-    # specs/sglang/modes/idle.yaml:1
-    def _select_idle(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle."""
-        config = self.config
-        try:
-            rows = eager_draft.live_idle()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:36
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:39
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:42
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:45
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:48
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            1,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
-            raise
-        padded_rows = eager_draft.pad_idle(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        return self.eager, offer
-
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4712,10 +4649,10 @@ class DraftRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -4727,10 +4664,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -4739,10 +4676,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -4753,11 +4690,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -4768,7 +4705,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -4882,7 +4819,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -4894,7 +4831,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -4903,7 +4840,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -4911,4 +4848,460 @@ class DraftRunners:
             raise
         padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _select_idle_in_catch_up(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_catch_up."""
+        config = self.config
+        try:
+            rows = multi_layer_graph_draft.live_idle_in_catch_up()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = multi_layer_graph_draft.pad_idle_in_catch_up(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/multi_layer_graph.yaml:1
+        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
+            live, extents, engine
+        ):
+            return self.multi_layer_graph, offer
+        # specs/sglang/runners/draft_extend_graph.yaml:1
+        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
+            live, extents, engine
+        ):
+            return self.draft_extend_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    def _select_idle_in_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_draft."""
+        config = self.config
+        try:
+            rows = draft_graph_draft.live_idle_in_draft()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = draft_graph_draft.pad_idle_in_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/draft_graph.yaml:1
+        if self.draft_graph is not None and self.draft_graph.can_run(live, extents, engine):
+            return self.draft_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _select_idle_in_frozen_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_frozen_draft."""
+        config = self.config
+        try:
+            rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_rows")
+            raise
+        padded_rows = frozen_kv_graph_draft.pad_idle_in_frozen_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/frozen_kv_graph.yaml:1
+        if self.frozen_kv_graph is not None and self.frozen_kv_graph.can_run(live, extents, engine):
+            return self.frozen_kv_graph, offer
         return self.eager, offer

@@ -13,6 +13,7 @@ from ullage.bound.relations import relations_of
 from ullage.counterexample.space import Assignment, Space
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.prove.checker import Checker
+from ullage.prove.solver import Solver
 
 CONDITIONS = ("padded", "not padded", "style == wider", "width > 1 and rows < 3", "step == 1")
 FORMULAS = ("rows * one", "rows * width", "align_up(rows * branches, step)", "15")
@@ -50,7 +51,7 @@ def batches(found: Audited) -> list[Assignment]:
 def test_a_verdict_is_what_enumeration_says_under_the_condition(tmp_path: Path) -> None:
     pairs = list(itertools.product(FORMULAS, CONDITIONS))
     found = of(tmp_path, *(f'formula: "{text}", when: "{when}"' for text, when in pairs))
-    every, checker = batches(found), Checker(found.analysis.solver)
+    every, checker = batches(found), Checker(Solver(found.analysis.problem.domain))
     for report in found.report.formulas:
         mode = found.analysis.problem.runners[0].modes[0]
         where = [batch for batch in every if evaluate_boolean(report.when, batch)]

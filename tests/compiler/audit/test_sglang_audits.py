@@ -14,6 +14,7 @@ from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, free_names
 from ullage.prove.checker import Checker
+from ullage.prove.solver import Solver
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +41,10 @@ def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, Mode
         for runner in found.analysis.problem.runners
         for mode in runner.modes
     }
+    asked = questions(found.analysis, Solver(found.analysis.problem.domain))
     return [
         (report, modes[report.runner, verdict.mode], verdict, question.extents[verdict.mode])
-        for question, report in zip(questions(found.analysis), found.report.formulas, strict=True)
+        for question, report in zip(asked, found.report.formulas, strict=True)
         for verdict in report.modes
     ]
 
@@ -100,7 +102,7 @@ def test_every_counterexample_is_small_and_shown_to_be_the_smallest(sglang: Audi
 
 
 def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
-    checker = Checker(sglang.analysis.solver)
+    checker = Checker(Solver(sglang.analysis.problem.domain))
     for report, mode, verdict, extent in every_verdict(sglang):
         if verdict.verdict == "proved":
             assert verdict.proof is not None

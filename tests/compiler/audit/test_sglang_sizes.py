@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from support.sglang_table import ROOT, Row, rows
-from ullage.analyse import read
 from ullage.audit.compared import expanded
 from ullage.configuration.values import complete
 from ullage.expr.evaluate import evaluate_integer
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 
 

@@ -14,6 +14,7 @@ from ullage.bound.relations import relations_of
 from ullage.counterexample.space import Assignment, Space
 from ullage.expr.evaluate import evaluate_integer
 from ullage.prove.checker import Checker
+from ullage.prove.solver import Solver
 
 TOKENS = (
     "rows * width",
@@ -160,7 +161,9 @@ def test_a_proof_stands_before_the_checker(small: Small, formula: tuple[str, str
         assert verdict.proof is not None
         given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
         claim = (mode.extents[report.target], report.formula)
-        assert Checker(small.audited.analysis.solver).holds(verdict.proof, claim, given)
+        assert Checker(Solver(small.audited.analysis.problem.domain)).holds(
+            verdict.proof, claim, given
+        )
 
 
 @pytest.mark.parametrize("formula", EVERY)

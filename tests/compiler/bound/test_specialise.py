@@ -10,8 +10,9 @@ from support.bounds import derived, refusal
 from support.comparing import differences
 from support.small_specs import SLOT, mode_text, small
 from support.specs import Files, resolved
+from ullage.bound.domain import domain_of, for_worker
 from ullage.bound.problem import Domain, Problem
-from ullage.bound.specialise import domain_of, for_worker, specialise
+from ullage.bound.specialise import specialise
 from ullage.expr.spell import spell
 from ullage.expr.tree import Name
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.command_line import Run
 from support.tank import write_tank
-from ullage import analyse
+from ullage import derivation
 from ullage.commands import check
 
 Golden = Callable[[str, str], None]
@@ -141,7 +141,7 @@ def test_wrong_usage_is_refused(arguments: list[str], tank: Path, ullage: Run) -
     assert "Traceback" not in ran.err
 
 
-def interrupted(*_: object) -> None:
+def interrupted(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -155,7 +155,7 @@ def test_an_interrupt_ends_quietly(
 def test_an_interrupted_compile_leaves_no_output(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analyse, "plan", interrupted)
+    monkeypatch.setattr(derivation, "plan", interrupted)
     assert ullage("compile", "tank", "--out", "out").shown == "--- exit code 130\n"
     assert sorted(path.name for path in Path().iterdir()) == ["tank"]
 
@@ -163,7 +163,7 @@ def test_an_interrupted_compile_leaves_no_output(
 def test_a_failure_of_the_system_is_told(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "disk")
 
     monkeypatch.setattr(check, "analyse", fail)

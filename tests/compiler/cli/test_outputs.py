@@ -12,7 +12,7 @@ import pytest
 
 from support.command_line import Run
 from support.tank import write_tank
-from ullage import __version__, analyse
+from ullage import __version__, derivation
 from ullage.commands.settings import read_settings
 from ullage.diagnostics.catalogue import all_codes
 from ullage.settle import Settled
@@ -119,7 +119,7 @@ def test_all_codes_are_listed(ullage: Run) -> None:
 def test_an_unproven_capacity_is_an_error(
     tank: Path, ullage: Run, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = analyse.settle
+    settle = derivation.settle
 
     def doubt(*given: Any) -> Settled:
         settled = settle(*given)
@@ -127,7 +127,7 @@ def test_an_unproven_capacity_is_an_error(
         flaws = ("leaf: max_requests <= max_requests: z3 does not prove it",)
         return replace(settled, proofs=(replace(first, tight=False, flaws=flaws), *rest))
 
-    monkeypatch.setattr(analyse, "settle", doubt)
+    monkeypatch.setattr(derivation, "settle", doubt)
     golden("cli/check_unproven.txt", ullage("check", "tank").shown)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.specs import MINI, edited, resolved
-from ullage.bound.specialise import domain_of
+from ullage.bound.domain import domain_of
 from ullage.configuration.given import Plain
 from ullage.configuration.read import parse_configuration
 from ullage.configuration.values import complete

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from support.generated import analysed, barrel, generated_barrel
 from support.small_specs import mode_text, small
-from ullage.analyse import read
 from ullage.bound.problem import Domain
 from ullage.bound.specialise import specialise
 from ullage.emit.package import emit
 from ullage.expr.evaluate import EvaluationError, Value, evaluate
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage_generated import sglang
 from ullage_generated.sglang import strategies

@@ -9,10 +9,10 @@ import pytest
 
 from support.barrel import BARREL
 from support.generated import generated_barrel, write_specs
-from ullage.analyse import read
 from ullage.emit.model import EngineModel
 from ullage.emit.padding import pad_function
 from ullage.emit.scope import scope_of
+from ullage.read import read
 
 
 def padding_with(agree: str, folder: Path) -> list[str]:

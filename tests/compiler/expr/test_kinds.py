@@ -194,6 +194,8 @@ def test_a_list_is_in_the_unit_of_its_elements() -> None:
     assert kind_of("[4, 8]") == ListKind(None)
     assert kind_of("[b * page_size for b in [pages, 2]]") == ListKind(TOKENS)
     assert kind_of("captured if chunked else [1, 2]") == ListKind(REQUESTS)
+    assert kind_of("[1, *range(2, rows, 2)]") == ListKind(REQUESTS)
+    assert kind_of("range(1, tokens, 16)") == ListKind(TOKENS)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +210,8 @@ def test_a_list_is_in_the_unit_of_its_elements() -> None:
         ("align_up(tokens, rows)", 18),
         ("next_in(tokens, captured)", 1),
         ("[rows, tokens]", 8),
+        ("[rows, *range(1, tokens, 2)]", 9),
+        ("range(1, rows, tokens)", 16),
         ("rows in [tokens, 1]", 1),
         ("tokens // width == tokens", 1),
         ("pages + tokens // 2", 1),
@@ -241,6 +245,8 @@ def test_the_message_names_both_units() -> None:
         ("max(captured, 1)", 5),
         ("next_in(rows, rows)", 15),
         ("[chunked]", 2),
+        ("[range(1, rows, 1)]", 2),
+        ("range(1, chunked, 1)", 10),
         ("[b for b in rows]", 13),
         ("[b for b in captured if b]", 25),
         ("worker + 1", 1),

@@ -26,6 +26,7 @@ from ullage.expr.tree import (
     Name,
     Not,
     Over,
+    Progression,
     children,
 )
 from ullage.place import Place
@@ -95,6 +96,8 @@ def depth_of(expr: Expr) -> int:
         ("max_ranks(a)", Over("max_ranks", A)),
         ("[a, 2]", ListOf((A, Integer(2)))),
         ("[]", ListOf(())),
+        ("[a, *range(2, b, 3)]", ListOf((A, Progression(Integer(2), B, Integer(3))))),
+        ("range(a, b, 1)", ListOf((Progression(A, B, Integer(1)),))),
         ("[x for x in xs]", Comprehension(X, "x", XS, None)),
         ("[x for x in xs if a]", Comprehension(X, "x", XS, A)),
         ("[x for x in xs if a if b]", Comprehension(X, "x", XS, Logical("and", (A, B)))),
@@ -166,6 +169,11 @@ def test_every_part_knows_where_it_was_written() -> None:
         ("1 + +a", errors.NOT_IN_THE_LANGUAGE, "+a"),
         ("max(x for x in xs)", errors.NOT_IN_THE_LANGUAGE, "(x for x in xs)"),
         ("max(*xs)", errors.NOT_IN_THE_LANGUAGE, "*xs"),
+        ("[a, *xs]", errors.NOT_IN_THE_LANGUAGE, "*xs"),
+        ("[a, *max(xs)]", errors.NOT_IN_THE_LANGUAGE, "*max(xs)"),
+        ("[*range(a, b)]", errors.WRONG_ARGUMENTS, "range(a, b)"),
+        ("[*range(a, b, step=1)]", errors.NOT_IN_THE_LANGUAGE, "="),
+        ("a + range", errors.NOT_A_NAME, "range"),
         ("max(a, key=b)", errors.NOT_IN_THE_LANGUAGE, "="),
         ("[x for x in xs for y in ys]", errors.NOT_IN_THE_LANGUAGE, "y"),
         ("[x for [x] in xs]", errors.NOT_IN_THE_LANGUAGE, "[x]"),

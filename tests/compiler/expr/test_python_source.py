@@ -30,7 +30,7 @@ def source(text: str) -> str:
 
 def run(text: str, environment: Environment) -> object:
     """What the text computes; running it as Python is the point of the comparison."""
-    names = {"max": max, "min": min, "values": environment.values, **RUNTIME}
+    names = {"max": max, "min": min, "range": range, "values": environment.values, **RUNTIME}
     return eval(text, {"__builtins__": {}, **names})
 
 
@@ -55,6 +55,7 @@ def test_python_agrees_with_the_meaning(expr: Expr, environment: Environment) ->
         ("align_up(cdiv(a, 2^4), b)", "align_up(cdiv(self.a, 16), self.b)"),
         ("next_in(a, xs)", "next_in(self.a, self.xs)"),
         ("max(xs) + min(a, 3)", "max(self.xs) + min(self.a, 3)"),
+        ("[a, *range(2, b, 3)]", "[self.a, *range(2, self.b, 3)]"),
         ("[b + a for b in xs if b < c]", "[b + self.a for b in self.xs if b < self.c]"),
     ],
 )

@@ -11,8 +11,8 @@ import pytest
 
 from support.sglang_graphs import graph_rows
 from support.sglang_memory import Compared, compared, geometric_mean
-from support.sglang_table import ROOT, Row, rows
-from ullage.analyse import analyse
+from support.sglang_table import Row, rows
+from support.shared import sglang
 from ullage.analysis import Analysis
 from ullage.configuration.values import complete
 from ullage.plan.arenas import PlacedArena, arenas_for
@@ -49,7 +49,7 @@ def configurations() -> Iterator[Configuration]:
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
-    return analyse(ROOT / "specs" / "sglang")
+    return sglang()
 
 
 def placed(analysis: Analysis, configuration: Configuration) -> tuple[PlacedArena, ...]:

@@ -13,7 +13,7 @@ from support.proofs import altered, leaf
 from support.small_specs import mode_text, small
 from ullage.bound.capacities import Candidate, Capacity
 from ullage.expr.tree import FALSE, TRUE, Binary, Expr, Integer, Name
-from ullage.prove.certificate import Proof
+from ullage.prove.proof import Proof
 
 PARAMETERS = (
     "cap: {type: int, range: [1, 8]}",

@@ -28,6 +28,7 @@ from ullage.expr.tree import (
     Integer,
     ListOf,
     Name,
+    Progression,
     conjunction,
     negation,
     walk,
@@ -75,7 +76,7 @@ def equals(expr: Expr, value: Value | None) -> Expr:
 def has_lists(expr: Expr) -> bool:
     """Whether z3 may know less of the expression than its value."""
     return any(
-        isinstance(part, Comprehension)
+        isinstance(part, Comprehension | Progression)
         or (isinstance(part, Name) and part.name in WORDS.lists)
         or (isinstance(part, Call) and part.function == "next_in")
         for part in walk(expr)
@@ -309,6 +310,26 @@ def _with_lists() -> Domain:
         values("xs", 1, 12),
         defined("fitting", "[x for x in xs if x % step == 0]"),
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max([b for b in [2, *range(4, m, 3)] if b > 2]) % 3 == 1",
+        "max([*range(4, m, 3)]) < m",
+        "max([2, *range(4, m, 3)]) >= 4",
+        "min([2, *range(4, m, 3)]) <= 2",
+        "next_in(5, [*range(4, m, 3)]) >= 7",
+    ],
+)
+def test_elements_of_a_range_are_within_its_ends_and_a_step_apart(text: str) -> None:
+    assert SOLVER.proves(read(text), (read("m >= 12"),))
+
+
+def test_a_range_has_elements_only_if_its_end_is_behind_its_first() -> None:
+    claim = read("max([*range(4, m, 3)]) < m")
+    assert SOLVER.proves(claim, (read("m == 5"),))
+    assert not SOLVER.proves(claim, (read("m == 4"),))
 
 
 def test_a_list_written_out_has_exactly_its_elements() -> None:

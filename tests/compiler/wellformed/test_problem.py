@@ -70,6 +70,7 @@ def codes(folder: Path, files: Files) -> list[str]:
         "requests % zero",
         "align_up(requests, zero)",
         "cdiv(requests, zero)",
+        "max([1, *range(2, 5, zero)])",
         "requests // (one - 1)",
         "requests // max(zero, 0)",
         "requests // min(one, zero)",
@@ -213,6 +214,8 @@ def test_next_in_must_find_an_element_of_a_filtered_list(tmp_path: Path) -> None
         "max([size for size in (sizes if on else [1, cap]) if size > 1])",
         "1 + (max([size for size in sizes if size > 2]) if on else 1)",
         "max([max([each for each in sizes if each > size]) for size in sizes])",
+        "max(range(1, cap, 2))",
+        "next_in(cap, [*range(1, cap, 2)])",
     ],
 )
 @pytest.mark.slow
@@ -235,6 +238,10 @@ def test_a_list_without_a_name_that_may_have_no_element_is_reported(
         "next_in(cap, [size for size in sizes if size > 2]) if max(sizes) > 8 - cap else 1",
         "next_in(2, [requests, requests + 1, requests + 2])",
         "max(even)",
+        "max([1, *range(2, cap, 2)])",
+        "max(range(1, cap, 2)) if cap > 1 else 1",
+        "next_in(requests, [*range(1, cap, 1), cap])",
+        "next_in(cap - cap % 2, [1, *range(2, cap + 1, 2)])",
     ],
 )
 def test_a_list_that_has_an_element_on_its_path_is_accepted(tmp_path: Path, tokens: str) -> None:

@@ -1,0 +1,68 @@
+"""The road from a resolved spec to capacities, their proofs and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ullage.analysis import Derived
+from ullage.audit.wellformed import check_audits
+from ullage.bound.problem import Constraint, Problem
+from ullage.bound.specialise import specialise
+from ullage.diagnostics.diagnostic import Collector
+from ullage.memory import Memory
+from ullage.plan.layout import plan
+from ullage.plan.model import Plan
+from ullage.processes import at_once
+from ullage.prove.oracle import Oracles
+from ullage.prove.proof import Certificate
+from ullage.prove.solver import Solver
+from ullage.settle import settle
+from ullage.spec.check import ResolvedSpec
+from ullage.text.sources import SourceSet
+from ullage.wellformed.problem import check_problem
+
+
+def derivation(
+    sources: SourceSet, resolved: ResolvedSpec, progress: Callable[[str], None], memory: Memory
+) -> Derived:
+    """All that is derived of a resolved spec; raises DiagnosticError with all errors of a stage."""
+    collector = Collector(sources.texts)
+    problem = specialise(resolved, collector)
+    solver = Solver(problem.domain)
+
+    def check() -> None:
+        progress("checking divisors and guards")
+        apart = solver.apart()  # what is settled meanwhile has answers of its own
+        check_problem(resolved, problem, apart, collector)
+        check_audits(resolved, problem, apart, collector)
+        collector.raise_if_errors()
+
+    oracles = Oracles(solver)
+    settled = settle(problem, oracles, collector, progress, at_once, check, memory)
+    collector.raise_if_errors()
+    problem, capacities = settled.problem, settled.capacities
+    planned = plan(resolved, problem, capacities, solver, collector, at_once)
+    collector.raise_if_errors()
+    certificate = Certificate(settled.proofs, _assumed(resolved))
+    if planned.refusals:
+        problem = _without_refused(problem, planned)
+    return Derived(problem, capacities, certificate, planned, collector.diagnostics)
+
+
+def _without_refused(problem: Problem, planned: Plan) -> Problem:
+    """The problem over the configurations that generated code accepts."""
+    domain = problem.domain
+    refused = tuple(Constraint(*refusal) for refusal in planned.refusals)
+    domain = replace(domain, constraints=(*domain.constraints, *refused))
+    return replace(problem, domain=domain)
+
+
+def _assumed(resolved: ResolvedSpec) -> tuple[str, ...]:
+    """The live variables that load cannot see, so that their ranges are taken for granted."""
+    return tuple(
+        f"{mode.name}.{live.name}"
+        for mode in resolved.spec.modes
+        for live in mode.live
+        if not live.seen_in
+    )
