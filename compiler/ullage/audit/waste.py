@@ -101,7 +101,10 @@ class Wastes:
         smallest = finder.smallest() if answer.kind == "found" else None
         if smallest is None:
             return False if answer.kind == "none" else None
-        found = self.shower.configuration(smallest.assignment)
+        try:
+            found = self.shower.configuration(smallest.assignment)
+        except DiagnosticError:
+            return None  # a list that the numbers do not rest on may have been left empty
         return self._waste(question, SMALLEST, found)
 
     def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
