@@ -152,7 +152,8 @@ def test_a_waste_that_leaves_another_list_empty_is_left_open(tmp_path: Path) -> 
         "constraints:",
         "  marks: {type: list, range: [1, 4], unit: requests, default: [4]}\nconstraints:",
     )
-    files = {**SMALL, "engine.yaml": engine + '  kept: "[mark for mark in marks if mark >= rows]"\n'}
+    kept = '  kept: "[mark for mark in marks if mark >= rows]"\n'
+    files = {**SMALL, "engine.yaml": engine + kept}
     formula = "axis: requests, when: not padded, formula: rows + 1 if rows == 5 else rows"
     found = audited(tmp_path, stating(f"{formula}, expect: proved", files=files))
     (report,) = found.report.formulas
